@@ -10,10 +10,11 @@ package struct ASNDirectory: Sendable {
 
     private let content: Content
 
-    /// Opens a database in MaxMind's format (`.mmdb`) whose records have `autonomous_system_number` as MaxMind's, or
-    /// `asn` as IPinfo's.
+    /// Opens a database in MaxMind's format (`.mmdb`) with the member `autonomous_system_number` (MaxMind) or `asn`
+    /// (IPinfo).
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        // A database of cities could be opened, too, but has no numbers, so every device would silently be rejected.
+        // A database of cities can be opened, too. It has no numbers, so every device would be rejected without an
+        // error.
         let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
         return ASNDirectory(content: .database(database))
     }
@@ -42,7 +43,8 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// Returns the number in a record. IPinfo writes `AS64500`, and some of its imitators write the bare number.
+    /// Returns the number in a record; `nil` if there is none or it is 0. IPinfo writes the text `AS64500`. Databases
+    /// that imitate IPinfo's may have a plain number.
     private static func number(in record: MaxMindValue) -> UInt32? {
         let own = record["autonomous_system_number"]?.number
         let named = record["asn"]?.text.flatMap { ASNList.systemNumber(Array($0.utf8)[...]) }

@@ -19,7 +19,7 @@ package enum AddressFileError: Error, Equatable, CustomStringConvertible {
     /// A line of a CSV file is invalid. The first line has number 1.
     case invalidLine(path: String, line: Int, detail: String)
 
-    /// The error for the operator, with the path and what to look at.
+    /// The message for the operator, with the path and the cause.
     package var description: String {
         switch self {
         case .unreadable(let path, let code): "\(path): \(String(cString: strerror(code)))"

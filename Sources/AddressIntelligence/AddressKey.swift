@@ -1,8 +1,8 @@
 /// The identity of a device in bindings and limits: an IPv4 address, or the /64 of an IPv6 address.
 ///
 /// Temporary addresses change within their /64 (RFC 8981), and mobile networks assign one /64 to each bearer. A longer
-/// prefix would lose the device, and a shorter one would include other devices. If a translator or relay puts all its
-/// clients into one /64, each client is a device (`IPAddress.client`, `IPAddress.sharesPrefix`).
+/// prefix would not recognize the device again, and a shorter prefix would include other devices. If a translator or
+/// relay puts all its clients into one /64, each client has its own key (`IPAddress.client`, `IPAddress.sharesPrefix`).
 package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
     private let network: IPAddress
 

@@ -53,7 +53,8 @@ private func dottedDecimal(_ text: Bytes) -> UInt32? {
     return value << 8 | octet
 }
 
-/// Reads eight groups of one to four hexadecimal digits. `::` replaces one run of groups, and IPv4 the last two.
+/// Reads eight groups of one to four hexadecimal digits. `::` replaces one run of zero groups. The last two groups may
+/// be written as an IPv4 address.
 private func colonHex(_ text: Bytes) -> UInt128? {
     var value: UInt128 = 0
     var groups = 0
@@ -99,7 +100,7 @@ private func colonHex(_ text: Bytes) -> UInt128? {
     return head << UInt128(16 * (8 - gap)) | (value ^ head << tailBits)
 }
 
-/// Whether a text can be a zone id: visible ASCII without characters that end an address in a URL or a list.
+/// Returns true if a text can be a zone id: visible ASCII without characters that end an address in a URL or a list.
 private func isZone(_ text: Bytes) -> Bool {
     !text.isEmpty
         && text.allSatisfy { byte in

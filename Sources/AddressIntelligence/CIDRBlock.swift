@@ -10,7 +10,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
     /// Reads `address/length`, or a lone address as the block of that one address.
     ///
     /// `nil` for any other text, and for an address with bits set beyond the length: `10.0.0.1/8` is a mistake whose
-    /// meaning cannot be guessed. A block within `::ffff:0:0/96` becomes the IPv4 block.
+    /// meaning cannot be guessed. A block within `::ffff:0:0/96` becomes an IPv4 block.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard !text.utf8.contains(0x25), let address = IPAddress(String(parts[0])) else { return nil }
@@ -23,7 +23,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.init(network: address, spaceLength: isWrittenAsV6 ? length : length + 96)
     }
 
-    /// Makes the block that shares the first bits of `address`: `v4` bits for IPv4, `v6` bits for IPv6.
+    /// Makes the block of all addresses that share the first `v4` (for IPv4) or `v6` (for IPv6) bits of `address`.
     package init(of address: IPAddress, v4: Int, v6: Int) {
         self.prefixLength = address.isV4 ? v4 : v6
         let spaceLength = address.isV4 ? v4 + 96 : v6
@@ -37,7 +37,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.prefixLength = network.isV4 ? spaceLength - 96 : spaceLength
     }
 
-    /// Whether `address` is in the block.
+    /// Returns true if `address` is in the block.
     package func contains(_ address: IPAddress) -> Bool {
         address.isV4 == self.network.isV4
             && (address.bits ^ self.network.bits) & ~Self.hostMask(spaceLength: self.spaceLength) == 0

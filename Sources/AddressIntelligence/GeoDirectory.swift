@@ -26,7 +26,7 @@ package struct Place: Sendable, Hashable {
 package struct GeoDirectory: Sendable {
     private let content: MaxMindDatabase
 
-    /// Opens a database in MaxMind's format (`.mmdb`) with countries: nested as MaxMind's, or flat as IPinfo's.
+    /// Opens a database of countries in MaxMind's format (`.mmdb`), with nested (MaxMind) or flat (IPinfo) records.
     package init(database path: String) throws(AddressFileError) {
         self.content = try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) {
             Self.place(in: $0)?.countryCode != nil
@@ -49,7 +49,7 @@ package struct GeoDirectory: Sendable {
         return place == Place() ? nil : place
     }
 
-    /// Reads a record as MaxMind writes it: maps with codes, and with names in several languages.
+    /// Reads a nested record, as MaxMind writes it. Its maps contain codes, and names in several languages.
     private static func nestedPlace(in record: MaxMindValue) -> Place {
         var place = Place()
         place.continentCode = record["continent"]?["code"]?.text

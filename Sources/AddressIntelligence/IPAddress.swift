@@ -1,6 +1,6 @@
 /// An IPv4 or IPv6 address.
 ///
-/// Both families share one 128-bit space: an IPv4 address is stored as `::ffff:0:0/96` (RFC 4291 2.5.5.2). An
+/// Both families share one 128-bit space: an IPv4 address is stored in `::ffff:0:0/96` (RFC 4291 2.5.5.2). An
 /// IPv4-mapped IPv6 address therefore *is* the IPv4 address, and no spelling evades a rule.
 package struct IPAddress: Hashable, Sendable {
     /// The address as a number; IPv4 within `::ffff:0:0/96`.
@@ -57,13 +57,13 @@ package struct IPAddress: Hashable, Sendable {
         return v4 >> 24 == 10 || v4 >> 20 == 0xAC1 || v4 >> 16 == 0xC0A8 || v4 >> 16 == 0xA9FE || v4 >> 22 == 0x191
     }
 
-    /// The key of the device: the address itself for IPv4, for IPv6 usually its /64.
+    /// The key of the device: the address itself for IPv4, and usually its /64 for IPv6.
     package var key: AddressKey { AddressKey(of: self) }
 
-    /// Whether the address is IPv6 that embeds an IPv4 address: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC 6052,
-    /// RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
+    /// Whether this is an IPv6 address that embeds an IPv4 address: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC
+    /// 6052, RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
     ///
-    /// The network of a relay's operator is not the network of the device. MaxMind's tree also maps some of these
+    /// The network of the relay or translator is not the network of the device. MaxMind's tree also maps some of these
     /// prefixes to IPv4 records, so that clients could choose their apparent network.
     package var isTransitional: Bool {
         self.bits >> 112 == 0x2002  // 2002::/16
@@ -124,8 +124,8 @@ extension IPAddress: CustomStringConvertible {
         return text
     }
 
-    /// The groups that `::` replaces. It "MUST be used to its maximum capability" and not "to shorten just one 16-bit 0
-    /// field". Of equally long runs "the first sequence of zero bits MUST be shortened" (RFC 5952 4.2).
+    /// The groups that `::` replaces. `::` "MUST be used to its maximum capability" and not "to shorten just one 16-bit
+    /// 0 field". Of equally long runs "the first sequence of zero bits MUST be shortened" (RFC 5952 4.2).
     private var longestZeroRun: Range<Int> {
         var longest = 0..<0
         var start = 0

@@ -1,8 +1,8 @@
 /// Reads values of the MaxMind DB format 2.0 without trusting them.
 ///
 /// libmaxminddb of Debian 12 (1.7.1) recurses into nested values without a limit and multiplies the node count in 32
-/// bits (maxmind/libmaxminddb#335), so a damaged or hostile file ends the process. The library only searches the tree,
-/// after this type has checked the metadata. This type reads the values, without recursion and within bounds.
+/// bits (maxmind/libmaxminddb#335), so a damaged or hostile file can crash the process. The library only searches the
+/// tree, after this type has checked the metadata. This type reads the values, without recursion and within bounds.
 struct MaxMindData {
     private enum Kind: Int {
         case pointer = 1
@@ -30,7 +30,7 @@ struct MaxMindData {
 
     private let bytes: UnsafeRawBufferPointer
 
-    /// Reads the data section, or the metadata. Pointers are offsets from its first byte.
+    /// Makes a reader of the data section or of the metadata. Pointers are offsets from the first byte of `bytes`.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
     }
@@ -58,7 +58,7 @@ struct MaxMindData {
         return array.content
     }
 
-    /// Returns the unsigned number of 16, 32 or 64 bits at `offset`.
+    /// Returns the unsigned number of 16, 32 or 64 bits at `offset`; `nil` if the value has another type.
     func number(at offset: Int) -> UInt64? {
         guard let header = self.target(at: offset), let content = self.content(of: header) else { return nil }
         let limit =
@@ -72,7 +72,7 @@ struct MaxMindData {
         return content.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Returns the finite number of type double at `offset`.
+    /// Returns the number of type double at `offset`; `nil` if the value has another type or is not finite.
     func double(at offset: Int) -> Double? {
         guard let header = self.target(at: offset), header.kind == .double, header.size == 8,
             let content = self.content(of: header)
@@ -94,7 +94,7 @@ struct MaxMindData {
         var position = offset
         var containers = 0
         var pending = 1
-        // Each round reads at least one byte, so a count that is too large reaches the end.
+        // Each round reads at least one byte, so the loop ends at the last byte even if a count is too large.
         while pending > 0 {
             guard let header = self.header(at: position) else { return nil }
             pending -= 1
@@ -117,8 +117,7 @@ struct MaxMindData {
         return UnsafeRawBufferPointer(rebasing: self.bytes[header.content..<(header.content + header.size)])
     }
 
-    /// Returns the header of the value at `offset`, or of the target of a pointer there. A pointer to a pointer is
-    /// invalid.
+    /// Returns the header of the value at `offset`, or of a pointer's target. A pointer to a pointer is invalid.
     private func target(at offset: Int) -> Header? {
         guard let header = self.header(at: offset) else { return nil }
         guard header.kind == .pointer else { return header }
@@ -191,7 +190,7 @@ struct MaxMindValue {
 extension MaxMindData {
     /// Describes what is wrong with the metadata of a file; `nil` if libmaxminddb can read the file safely.
     static func flaw(inFile file: UnsafeRawBufferPointer) -> String? {
-        // libmaxminddb, too, uses the last marker within the last 128 KiB.
+        // Like libmaxminddb, this uses the last marker within the last 128 KiB.
         let searched = max(0, file.count - 131_072)
         guard let marker = Self.lastMarker(in: file, from: searched) else { return "it has no metadata" }
         let metadata = MaxMindData(UnsafeRawBufferPointer(rebasing: file[(marker + Self.marker.count)...]))

@@ -72,8 +72,7 @@ final class MaxMindDatabase: Sendable {
         return MMDB_lookup_sockaddr(self.handle, address, &status)
     }
 
-    /// Searches the tree for a useful record. The number of steps is limited, because a damaged tree may contain
-    /// cycles.
+    /// Searches the tree for a useful record. The number of steps is limited, because a damaged tree may have cycles.
     private func hasRecord(where isUseful: (MaxMindValue) -> Bool) -> Bool {
         let nodeCount = self.handle.pointee.metadata.node_count
         var pending: [UInt32] = [0]
@@ -134,7 +133,7 @@ private struct MemoryFile: ~Copyable {
         self.descriptor = descriptor
     }
 
-    /// Passes the path to `body`. The path is valid while the file is held.
+    /// Passes the path to `body`. The path is valid while this value exists.
     func withPath<Result>(_ body: (String) -> Result) -> Result {
         body("/proc/self/fd/\(self.descriptor.number)")
     }

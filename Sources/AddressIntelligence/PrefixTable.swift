@@ -12,7 +12,7 @@ struct PrefixTable<Value: Equatable & Sendable>: Sendable {
         self.v6 = Runs(entries.filter { !$0.block.network.isV4 })
     }
 
-    /// Returns the value of the longest prefix that contains `address`.
+    /// Returns the value of the longest prefix that contains `address`; `nil` if no prefix contains it.
     func value(for address: IPAddress) -> Value? {
         address.isV4 ? self.v4.value(at: address.bits) : self.v6.value(at: address.bits)
     }

@@ -3,14 +3,13 @@ package import Observability
 package import Settings
 import Synchronization
 
-/// The process's connections to providers: HTTP/1.1, TLS 1.2 or later, no redirects, direct or through the proxies that
-/// a transport is given.
+/// The process's HTTP/1.1 client for providers, with TLS 1.2 or later, without redirects, with optional proxies.
 ///
 /// The process makes one client and keeps it across reloads of the configuration.
 package final class CallClient: Sendable {
     let loop: any EventLoop
     let connections: NIOLoopBoundBox<CallConnections>
-    /// Whether the client has shut down. Its loop may have ended, so it sends no calls.
+    /// Whether the client has shut down. It then sends no calls, because its loop may have ended.
     private let isShutDown = Atomic(false)
 
     /// - Parameters:
@@ -23,13 +22,13 @@ package final class CallClient: Sendable {
         self.connections = .makeBoxSendingValue(CallConnections(idleTime: idleTime), eventLoop: self.loop)
     }
 
-    /// Makes a transport over these connections.
+    /// Makes a transport that uses the connections of this client.
     ///
     /// - Parameters:
     ///   - caFile: The PEM file with the certificates to trust instead of the system's. The file is read immediately.
     ///   - certificate: The PEM files of a client certificate and its key. The files are read immediately.
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
-    ///   - proxies: The proxies of the network.
+    ///   - proxies: The HTTP proxies that calls go through.
     ///   - registry: The registry that counts the calls. `nil` disables the counters.
     /// - Throws: `CallTLSError`, which names the file.
     package func transport(

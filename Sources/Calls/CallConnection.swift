@@ -14,7 +14,7 @@ final class CallConnection: ChannelInboundHandler {
     private static let connectTimeout = TimeAmount.seconds(4)
 
     let server: CallServer
-    /// `nil` once the owner knows that the connection has closed, or if the process no longer has a client.
+    /// The owner. `nil` once it knows that the connection has closed, or once the client has been released.
     private weak var owner: CallConnections?
     private var context: ChannelHandlerContext?
     private var channel: PipelineChannel?
@@ -22,7 +22,7 @@ final class CallConnection: ChannelInboundHandler {
     private var idleTimer: Scheduled<Void>?
     private var isConnecting = false
     private var isClosed = false
-    /// Whether the connection has answered a call before.
+    /// Whether the connection has answered an earlier call and was kept.
     private var isKept = false
     /// Whether a byte of the answer to the current call has arrived.
     private var hasAnswerBegun = false
@@ -77,7 +77,7 @@ final class CallConnection: ChannelInboundHandler {
         try channel.pipeline.syncOperations.addHandler(tunnel)
     }
 
-    /// Continues when the tunnel to the server is open.
+    /// Continues with TLS when the tunnel to the server is open.
     private func tunnelled(_ channel: any Channel) throws {
         if self.isClosed { throw CancellationError() }
         self.exchange?.advance(to: .handshaking)
@@ -114,7 +114,7 @@ final class CallConnection: ChannelInboundHandler {
 
     // MARK: Calls
 
-    /// Whether a request can be sent now. False if anything, such as the end, has arrived since the last answer.
+    /// Whether a request can be sent now. False if bytes or the connection's end came after the last answer.
     var isUsable: Bool { !self.isClosed && self.channel?.isQuiet == true }
 
     /// Notes that bytes have arrived.
@@ -151,7 +151,8 @@ final class CallConnection: ChannelInboundHandler {
         self.close()
     }
 
-    /// Closes the connection. A new one may be opened at once: TLS takes seconds to close if the server is silent.
+    /// Closes the connection, and reports its end at once so that a new connection may be opened. Closing TLS takes
+    /// seconds if the server is silent.
     func close() {
         // Without a context the tunnel through a proxy is not open yet.
         if let context { context.close(promise: nil) } else { self.channel?.close(promise: nil) }
@@ -182,8 +183,8 @@ final class CallConnection: ChannelInboundHandler {
         self.left()
     }
 
-    /// Reports the end to the owner, once. The owner includes a connection that is being opened in its limit even after
-    /// its call has ended. Cancelled calls therefore cannot open any number of connections.
+    /// Reports the end to the owner, once. A connection that is being opened is part of the owner's limit even after
+    /// its call has ended, so cancelled calls cannot open an unlimited number of connections.
     private func left() {
         guard self.isClosed, !self.isConnecting else { return }
         self.owner.take()?.closed(self)

@@ -10,7 +10,7 @@ import NIOCore
 /// may be sent twice use an idle connection, and they are retried once on a new one. All other calls get a new
 /// connection. If it fails, `CallError.isUnsent` says whether a code or a refresh token may have been used.
 final class CallConnections {
-    /// The maximum number of connections to one server, which may be slow. Further calls wait (`WaitingCalls`).
+    /// The maximum number of connections to one server. Further calls wait (`WaitingCalls`).
     private static let limit = 8
 
     private struct Place {
@@ -72,7 +72,7 @@ final class CallConnections {
                 self.open(for: exchange)
             } else {
                 self.places[server]?.waiting.prepend(exchange)
-                // Closing an idle connection makes room. This function runs again after its end.
+                // Closing an idle connection makes room. When it has ended, this function runs again.
                 let idle = self.places[server]?.idle.first
                 idle?.close()
                 return
@@ -90,7 +90,6 @@ final class CallConnections {
         return nil
     }
 
-    /// Opens a connection for a call.
     private func open(for exchange: CallExchange) {
         self.places[exchange.server, default: Place()].openCount += 1
         CallConnection(to: exchange.server, of: self).open(for: exchange)

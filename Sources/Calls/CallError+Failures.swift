@@ -9,8 +9,8 @@ import Glibc
 #endif
 
 extension CallError {
-    /// Describes what failed on the way to a host. Errors are not printed: some contain values of fields, or paths of
-    /// the machine that built the gateway.
+    /// Describes what failed on the way to a host. For an unknown error, only its type is printed: its text may contain
+    /// values of fields, or paths of the machine that built the gateway.
     ///
     /// - Parameters:
     ///   - proxy: The proxy on the way to the host; `nil` if the connection is direct.

@@ -31,7 +31,7 @@ struct CallServer: Hashable {
     /// The address of the peer; `nil` if its host is a name.
     var peerAddress: SocketAddress? { try? SocketAddress(ipAddress: self.peer.host, port: self.peer.port) }
 
-    /// Whether a tunnel through the proxy is opened first. Without TLS the proxy itself gets each request.
+    /// Whether calls go through a tunnel that the proxy opens. Without TLS, each request is sent to the proxy itself.
     var isTunnelled: Bool { self.proxy != nil && self.tls != nil }
 
     static func == (left: Self, right: Self) -> Bool {
@@ -63,7 +63,7 @@ final class CallExchange: @unchecked Sendable {
     let body: ByteBuffer
     let deadline: NIODeadline
     private(set) var step = Step.waiting
-    /// Whether the call may use a kept connection, and be retried on a new one if the kept connection ends.
+    /// Whether the call may use an idle connection, and be retried on a new one if the idle connection ends.
     private(set) var takesKeptConnection: Bool
     /// The connection that was opened for the call, or that sends it.
     weak var connection: CallConnection?
@@ -73,7 +73,7 @@ final class CallExchange: @unchecked Sendable {
     var isSeated = false
 
     private let bodyLimit: Int
-    /// The host as messages name it.
+    /// The host for messages.
     private let host: String
     private let promise: EventLoopPromise<CallAnswer>
     private var timer: Scheduled<Void>?
@@ -96,7 +96,7 @@ final class CallExchange: @unchecked Sendable {
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "Host", value: url.authority)
-        // Without this field any coding is acceptable (RFC 9110 12.5.3), and the gateway reads none.
+        // Without this field any coding is acceptable (RFC 9110 12.5.3), and the gateway decodes none.
         headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
         // Some providers reject requests without this field.
         if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
@@ -107,7 +107,7 @@ final class CallExchange: @unchecked Sendable {
         }
         var target = url.target
         if let proxy = server.proxy, !server.isTunnelled {
-            // RFC 9112 3.2.2
+            // A proxy requires the absolute form (RFC 9112 3.2.2).
             target = url.origin + url.target
             if let value = proxy.authorization { headers.add(name: "Proxy-Authorization", value: value) }
         }
@@ -122,7 +122,7 @@ final class CallExchange: @unchecked Sendable {
     /// The answer. Its only error is `CallError`, unless the loop ends.
     var answer: EventLoopFuture<CallAnswer> { self.promise.futureResult }
 
-    /// Starts the time limit.
+    /// Starts the time limit. Calls `whenOver` once, when the call is over.
     func start(_ whenOver: @escaping () -> Void) {
         self.whenOver = whenOver
         self.timer = self.promise.futureResult.eventLoop.scheduleTask(deadline: self.deadline) {
@@ -135,7 +135,7 @@ final class CallExchange: @unchecked Sendable {
         if step == .sent { self.wasSent = true }
     }
 
-    /// Forgets the connection that sent the request. The retry on a new connection has the remaining time.
+    /// Prepares the retry on a new connection, within the remaining time.
     func startAgain() {
         self.takesKeptConnection = false
         self.connection = nil
@@ -173,7 +173,7 @@ final class CallExchange: @unchecked Sendable {
     ///
     /// - Returns: Whether the connection can be used again.
     func complete() -> Bool {
-        // Only a proxy asks for its own password.
+        // Status 407 comes from the proxy itself.
         if self.answerHead?.status == .proxyAuthenticationRequired, self.server.proxy != nil, !self.server.isTunnelled {
             self.fail(ProxyRefusal(status: 407))
             return false
@@ -195,8 +195,8 @@ final class CallExchange: @unchecked Sendable {
         return head.isKeepAlive && head.status != .switchingProtocols
     }
 
-    /// The coding that makes a 200 answer unreadable (RFC 9110 8.4); `nil` if the body is readable. Some servers name a
-    /// coding, or an invalid one, without applying it. Other answers are judged by their status.
+    /// The coding that makes a 200 answer unreadable (RFC 9110 8.4); `nil` for any other status, or if the body is
+    /// valid UTF-8: some servers name a coding, even an invalid one, without applying it.
     private var answerCoding: String? {
         guard let head = self.answerHead, head.status == .ok,
             let coding = head.headers.first(name: "content-encoding"),
@@ -234,7 +234,7 @@ struct AnswerTooLarge: Error {
     let limit: Int
 }
 
-/// An error for a compressed answer, although its request accepts no coding.
+/// An error for an answer with a content coding, which no request accepts.
 struct AnswerEncoded: Error {
     /// The value of `Content-Encoding`.
     let coding: String

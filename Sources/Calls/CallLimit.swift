@@ -3,9 +3,9 @@ package import Sessions
 import Synchronization
 import Vocabulary
 
-/// Limits the calls that are under way, so that a flood of invented tokens is not passed on to a provider, which might
-/// block the gateway. A call checks a token of a request to an app, or belongs to a sign-in. One client has a share
-/// (`ShareRule`) of each kind, and calls for requests leave some calls to sign-ins.
+/// Limits the concurrent calls to a provider, which might block the gateway if a flood of invented tokens were passed
+/// on. A call either checks the token of a request to an app, or belongs to a sign-in. One client has a share
+/// (`ShareRule`) of each kind, and some calls are reserved for sign-ins.
 package struct CallLimit: Sendable {
     private let most: Int
     /// The maximum number of calls for requests.
@@ -15,7 +15,7 @@ package struct CallLimit: Sendable {
 
     /// - Parameters:
     ///   - most: The maximum number of calls under way.
-    ///   - kept: The number of calls that requests leave to sign-ins.
+    ///   - kept: The number of calls that are reserved for sign-ins.
     package init(most: Int, kept: Int) {
         self.most = most
         self.mostOfRequests = max(1, most - kept)
@@ -26,7 +26,7 @@ package struct CallLimit: Sendable {
     /// The number of calls under way.
     package var count: Int { self.requests.total + self.signIns.total }
 
-    /// Whether the limit allows another call.
+    /// Returns true if the limit allows another call of this caller.
     package func admits(_ caller: ProviderCaller) -> Bool {
         let free = self.most - self.count
         guard free > 0 else { return false }
@@ -45,7 +45,7 @@ package struct CallLimit: Sendable {
     }
 }
 
-/// A limit that all event loops share.
+/// A limit for calls that all event loops share.
 package final class SharedCallLimit: Sendable {
     private let limit: Mutex<CallLimit>
 
@@ -53,7 +53,7 @@ package final class SharedCallLimit: Sendable {
         self.limit = Mutex(CallLimit(most: most, kept: most / 8))
     }
 
-    /// Begins a call if the limit allows it, and reports whether it did. Each call that began needs an `end(_:)`.
+    /// Begins a call and returns true if the limit allows it. Each call that began needs an `end(_:)`.
     package func begin(_ caller: ProviderCaller) -> Bool {
         self.limit.withLock { limit in
             guard limit.admits(caller) else { return false }

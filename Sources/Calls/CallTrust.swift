@@ -1,7 +1,7 @@
 import NIOSSL
 import Synchronization
 
-/// The certificates that are trusted in calls to a provider.
+/// The TLS settings for calls to a provider: the trusted certificates, and the client certificate.
 final class CallTrust: Sendable {
     private let configuration: TLSConfiguration
     private let made = Mutex<NIOSSLContext?>(nil)
@@ -25,8 +25,8 @@ final class CallTrust: Sendable {
     /// The context of the connections; `nil` before the first call with TLS.
     var context: NIOSSLContext? { self.made.withLock { $0 } }
 
-    /// Returns the context, and makes it at the first call. This reads the system's certificates, which is slow, and
-    /// which a container image may not have. Only calls with TLS need them.
+    /// Returns the context, which is made when it is first needed. Making it reads the system's certificates: this is
+    /// slow, and fails in a container image without certificates, so calls without TLS must not cause it.
     func makeContext() throws -> NIOSSLContext {
         try self.made.withLock { made in
             if let made { return made }

@@ -3,8 +3,8 @@ import Vocabulary
 
 /// The URL of an endpoint of a provider: https, or http on loopback, where nobody can eavesdrop.
 ///
-/// All URL parsers agree on an accepted text: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2), no escapes in
-/// the host.
+/// Only texts that all URL parsers read alike are accepted: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2),
+/// no escapes in the host.
 package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     /// The maximum length in bytes.
     private static let longest = 2048
@@ -27,7 +27,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.allSatisfy(Self.isAllowed) else {
             throw EndpointURLError(description: "it has a fragment or characters that a URL cannot have")
         }
-        // Every byte is a character.
+        // All characters are ASCII, so each is one byte.
         let rest: Substring.UTF8View
         if text.hasPrefix("https://") {
             (self.isHTTPS, rest) = (true, text.utf8.dropFirst(8))
@@ -71,7 +71,8 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { self.text }
 
-    /// Whether a URL may contain a byte: RFC 3986 2.2 and 2.3 without `#`, and `%`. Parsers disagree on `\` and others.
+    /// Returns true for `%` and the characters of RFC 3986 2.2 and 2.3 except `#`. Parsers disagree on `\`, for
+    /// example.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),

@@ -15,7 +15,7 @@ package struct HTTPCallTransport: CallTransport {
 
     /// - Parameters:
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS, as inside a network of containers.
-    ///   - proxies: The proxies of the network.
+    ///   - proxies: The HTTP proxies that calls go through.
     ///   - registry: The registry that counts the calls, which are rare enough for a lock. `nil` disables the counters.
     init(
         _ client: CallClient,
@@ -30,7 +30,7 @@ package struct HTTPCallTransport: CallTransport {
         self.proxies = proxies
         self.registry = registry
         guard let registry else { return }
-        // Every combination is a series from the start.
+        // Every combination of labels is a series from the start.
         for purpose in OutgoingCall.Purpose.allCases {
             for result in CallResult.allCases { _ = registry.calls(for: purpose, result) }
             _ = registry.durations(of: purpose)
@@ -74,7 +74,7 @@ package struct HTTPCallTransport: CallTransport {
                     loop.execute { exchange.fail(CancellationError()) }
                 }
             } catch {
-                // The exchange has no other errors.
+                // Only the end of the loop causes another error.
                 throw (error as? CallError) ?? CallError(error, of: url.host, isUnsent: true)
             }
             self.note(call, since: began, .success(answer))
@@ -127,7 +127,7 @@ package struct HTTPCallTransport: CallTransport {
     }
 }
 
-/// The result of a call, or `withheld` for a call that was not sent, as metrics name it.
+/// The label of a call's result in metrics. A call that was not sent is `withheld`.
 private enum CallResult: String, CaseIterable {
     case ok, refused, failed, error, withheld
 }
@@ -143,8 +143,7 @@ extension MetricsRegistry {
 }
 
 extension OutgoingCall {
-    /// Whether the names and values of the fields have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that no field
-    /// turns into two.
+    /// Whether all names and values have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that no field turns into two.
     fileprivate var hasWellFormedFields: Bool {
         self.fields.allSatisfy { name, value in
             !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }

@@ -5,9 +5,10 @@ package import Vocabulary
 /// Sends requests to the endpoints of a provider.
 package protocol CallTransport: Sendable {
     /// Sends a request once. A repeatable request is retried once if a reused connection ended without a byte of an
-    /// answer. Redirects are not followed. A body over the call's limit is an error. TLS is verified.
+    /// answer. Redirects are not followed. A body over the call's limit is an error. The server's certificate is
+    /// verified.
     func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer
-    /// Counts a call that is not sent, because too many calls are under way, or too many of its client (`CallLimit`).
+    /// Counts a call that is not sent because too many calls are under way, in total or for its client (`CallLimit`).
     func withhold(_ purpose: OutgoingCall.Purpose)
 }
 
@@ -22,7 +23,7 @@ package struct OutgoingCall: Sendable {
         case metadata, keys, token, userinfo, introspection, revocation
         /// Purposes of calls to Kratos: a session's owner, readiness, and the exchange of two codes for a session.
         case session, health, exchange
-        /// A browser's call, which only `check --network` makes from the gateway.
+        /// A call that browsers make. The gateway makes it only in `check --network`.
         case authorization
     }
 
@@ -61,7 +62,7 @@ package struct OutgoingCall: Sendable {
         self.timeLimit = timeLimit
     }
 
-    /// Whether the answer serves all clients.
+    /// Whether the answer serves all clients, as metadata and keys do.
     var isShared: Bool {
         switch self.purpose {
         case .metadata, .keys, .health, .authorization: true
@@ -69,8 +70,8 @@ package struct OutgoingCall: Sendable {
         }
     }
 
-    /// Whether the provider may receive the call twice. A repeatable call changes nothing there (RFC 9110 9.2.2) and
-    /// carries no proof that is valid for one request only (RFC 9449 11.1).
+    /// Whether the provider may receive the call twice. A repeatable call changes nothing at the provider (RFC 9110
+    /// 9.2.2) and carries no proof that is valid for one request only (RFC 9449 11.1).
     var isRepeatable: Bool {
         if self.isHarmlessTwice { return true }
         guard !self.fields.contains(where: { $0.name == "dpop" }) else { return false }
@@ -108,7 +109,7 @@ package struct CallAnswer: Sendable {
     }
 }
 
-/// The reason why there is no answer.
+/// The reason why a call has no answer.
 package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Cause: Sendable, Hashable {
         /// The host's name has no address.

@@ -90,7 +90,7 @@ final class ProxyTunnel: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Whether another answer follows (RFC 9110 15.2). After 101 no other answer follows.
+    /// Returns true if another answer follows this status (RFC 9110 15.2). No answer follows status 101.
     private static func isInterim(_ status: Int) -> Bool { (100..<200).contains(status) && status != 101 }
 
     /// Returns the index after the empty line that ends the head.

@@ -3,10 +3,9 @@ import DequeModule
 import Sessions
 
 /// Decides which calls to the server of a provider are sent next. Sign-ins come before the token checks of requests,
-/// and in each lane clients take turns.
+/// and clients take turns within each kind.
 ///
-/// One client has a share of the connections in each lane (`CallLimit`), and requests leave a quarter of the
-/// connections to sign-ins.
+/// One client has a share of the connections for each kind (`CallLimit`). A quarter of them is reserved for sign-ins.
 struct WaitingCalls {
     /// The waiting calls of one kind: sign-ins or requests.
     private struct Lane {
@@ -29,7 +28,7 @@ struct WaitingCalls {
             self.lines[client, default: []].prepend(call)
         }
 
-        /// Removes the first call that may use a connection.
+        /// Removes and returns the first call that may use a connection; `nil` if there is none.
         mutating func popFirst(where admits: (CallExchange) -> Bool) -> CallExchange? {
             for _ in 0..<self.turns.count {
                 guard let client = self.turns.popFirst() else { return nil }
@@ -84,12 +83,12 @@ struct WaitingCalls {
         if call.caller.isRequest { self.requests.append(call) } else { self.signIns.append(call) }
     }
 
-    /// Puts a call to the front, because its turn has come already.
+    /// Puts a call first, because its turn has already come.
     mutating func prepend(_ call: CallExchange) {
         if call.caller.isRequest { self.requests.prepend(call) } else { self.signIns.prepend(call) }
     }
 
-    /// Removes the call whose turn it is; `nil` if no waiting call may use a connection.
+    /// Removes and returns the call whose turn it is; `nil` if no waiting call may use a connection.
     mutating func popFirst() -> CallExchange? {
         let limit = self.limit
         let admits = { (call: CallExchange) in call.isSeated || limit.admits(call.caller) }

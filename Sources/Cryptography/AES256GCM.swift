@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// AES-256 in Galois/Counter Mode (NIST SP 800-38D) with nonces of 12 and tags of 16 bytes.
+/// AES-256 in Galois/Counter Mode (NIST SP 800-38D) with nonces of 12 bytes and tags of 16 bytes.
 package enum AES256GCM {
     package static let keyLength = 32
     package static let nonceLength = 12
@@ -8,8 +8,8 @@ package enum AES256GCM {
 
     /// Returns the ciphertext of `plaintext`, followed by the tag over the ciphertext and `authenticating`.
     ///
-    /// A nonce must never be used twice with a key. A key or nonce of another length is a programming error and ends
-    /// the process.
+    /// A nonce must never be used twice with the same key. A key or nonce of the wrong length is a programming error
+    /// and ends the process.
     package static func seal(
         _ plaintext: [UInt8],
         key: UnsafeRawBufferPointer,
@@ -64,8 +64,7 @@ package enum AES256GCM {
             let result = EVP_DecryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
             mustSucceed(result, "EVP_DecryptUpdate")
         }
-        // Not `unsafeUninitializedCapacity:`, which looks up the array's type at run time and costs more than writing
-        // zeros.
+        // Not `unsafeUninitializedCapacity:`, which looks up the array's type at run time and costs more than zeros.
         var plaintext = [UInt8](repeating: 0, count: count)
         let isGenuine = sealed.withUnsafeBufferPointer { sealed in
             // OpenSSL's parameter for the tag is not `const`, but OpenSSL only copies the tag.
@@ -79,7 +78,7 @@ package enum AES256GCM {
             }
         }
         guard isGenuine else {
-            // Decrypted bytes must not be seen before the tag is verified.
+            // Unverified plaintext must not stay in memory.
             OPENSSL_cleanse(&plaintext, plaintext.count)
             ERR_clear_error()
             return nil
@@ -101,7 +100,7 @@ package enum AES256GCM {
         precondition(key.count == Self.keyLength && nonce.count == Self.nonceLength, "an AES-GCM key or nonce is short")
         return self.pool.with { context in
             // The nonce length of 12 is the mode's default. The key and the nonce replace everything from the context's
-            // last use. A context that has its cipher keeps it, which saves half of the work.
+            // last use. A reused context keeps its cipher, which saves half of the work.
             let cipher = EVP_CIPHER_CTX_get0_cipher(context) == nil ? Fetched.aes256GCM : nil
             let keyStart = key.assumingMemoryBound(to: UInt8.self).baseAddress
             let result = nonce.withUnsafeBufferPointer { nonce in

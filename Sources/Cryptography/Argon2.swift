@@ -2,12 +2,11 @@ import CArgon2
 import COpenSSL
 package import Vocabulary
 
-/// Verifies password hashes that other programs made with Argon2 (RFC 9106, `Argon2Hash`). The gateway makes none.
+/// Verifies Argon2 password hashes (RFC 9106, `Argon2Hash`), which other programs made. The gateway does not make any.
 package enum Argon2 {
-    /// Whether `password` is the password that `encoded` was made from.
+    /// Returns true if `password` is the password that `encoded` was made from.
     ///
-    /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
-    /// time.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         guard let parts = Self.parts(encoded), let salt = Self.decoded(parts.salt), let hash = Self.decoded(parts.hash),
             var derived = Self.derive(password: password, salt: salt, like: parts, count: hash.count)
@@ -16,7 +15,7 @@ package enum Argon2 {
         return constantTimeEqual(derived, hash)
     }
 
-    /// Whether `encoded` can be verified.
+    /// Returns true if `encoded` can be verified.
     package static func isWellFormed(_ encoded: Secret) -> Bool { self.parts(encoded) != nil }
 
     /// Returns a hash that no password matches, with the variant and cost of `encoded`, which must be well-formed.
@@ -54,7 +53,7 @@ package enum Argon2 {
                     context.t_cost = parts.passes
                     context.m_cost = parts.memory
                     context.lanes = parts.lanes
-                    // The lanes run one by one: the caller limits how many hashes run at a time.
+                    // The lanes run one after another, because the caller limits how many hashes run at a time.
                     context.threads = 1
                     context.version = parts.version
                     return argon2_ctx(&context, parts.variant == .argon2id ? Argon2_id : Argon2_i)

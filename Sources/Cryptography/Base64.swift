@@ -28,8 +28,8 @@ package enum Base64URL {
 
     /// Returns the bytes of `text`; `nil` unless `encode` would produce exactly this text.
     ///
-    /// Padding, other alphabets, white space and unused bits in the last character are rejected, so that no two texts
-    /// decode to equal bytes (RFC 4648 3.5).
+    /// Padding, other alphabets, white space and unused bits in the last character are rejected, so that two different
+    /// texts never decode to equal bytes (RFC 4648 3.5).
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         Self.decoded(Array(text.utf8)[...])
     }
@@ -39,7 +39,7 @@ package enum Base64URL {
         Base64Group.decoded(text, in: .url)
     }
 
-    /// Whether every byte is a character of the alphabet.
+    /// Returns true if every byte is a character of the alphabet.
     package static func isText(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         Base64Group.Alphabet.url.values.withUnsafeBufferPointer { values in
             var seen: UInt8 = 0
@@ -49,8 +49,8 @@ package enum Base64URL {
     }
 }
 
-/// Base64 with the standard alphabet, padded to a multiple of four (RFC 4648 4). HTTP Basic (RFC 7617) and the hashes
-/// of a Content-Security-Policy (CSP3 2.3.1) use it.
+/// Base64 with the standard alphabet, padded to a multiple of four (RFC 4648 4). It is used by HTTP Basic (RFC 7617)
+/// and by the hashes in a Content-Security-Policy (CSP3 2.3.1).
 package enum Base64 {
     /// Returns the text of `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
@@ -69,7 +69,7 @@ package enum Base64 {
         }
     }
 
-    /// Returns the text of `bytes` without padding, as PHC strings contain it.
+    /// Returns the text of `bytes` without padding, as in PHC strings.
     static func encodedWithoutPadding(_ bytes: [UInt8]) -> String {
         String(decoding: Self.encoded(bytes).filter { $0 != UInt8(ascii: "=") }, as: UTF8.self)
     }
@@ -81,7 +81,7 @@ package enum Base64 {
         return Base64Group.decoded(text.dropLast(padding), in: .standard)
     }
 
-    /// Returns the bytes of ASCII text without padding, as PHC strings contain it; `nil` if the text is malformed.
+    /// Returns the bytes of ASCII text without padding, as in PHC strings; `nil` if the text is malformed.
     static func decodedWithoutPadding(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         Base64Group.decoded(text, in: .standard)
     }

@@ -2,14 +2,15 @@ import CCrypt
 import COpenSSL
 package import Vocabulary
 
-/// Verifies bcrypt hashes that other programs made: `$2b$10$` (version and cost), 22 characters of salt and 31 of hash.
-/// The gateway makes its own hashes with scrypt, whose use of memory makes guesses expensive.
+/// Verifies bcrypt hashes that other programs made: `$2b$10$` (version and cost), 22 characters of salt and 31
+/// characters of hash. The gateway makes its own hashes with scrypt, which needs much memory for each guess.
 package enum Bcrypt {
     /// The number of bytes of a password that bcrypt reads. Further bytes do not change the hash.
     private static let longestPassword = 72
-    /// The accepted costs (logarithms of the rounds). The highest takes as long as the most expensive scrypt hash.
+    /// The accepted costs (binary logarithms of the rounds). The highest takes as long as the most expensive scrypt
+    /// hash.
     private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
-    /// The versions, which are computed alike. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
+    /// The accepted versions, which use one algorithm. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
     private static let versions = ["2a", "2b", "2y"]
     private static let alphabet = Array("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
     private static let saltLength = 22
@@ -17,11 +18,10 @@ package enum Bcrypt {
     /// The length of `$2b$10$`.
     private static let prefixLength = 7
 
-    /// Whether `password` is the password that `encoded` was made from. Passwords over 72 bytes never match, nor do
-    /// passwords with a NUL byte, where libcrypt stops reading.
+    /// Returns true if `password` is the password that `encoded` was made from. Passwords over 72 bytes never match,
+    /// nor do passwords with a NUL byte, because libcrypt would ignore the rest.
     ///
-    /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
-    /// time.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         guard Self.isWellFormed(encoded) else { return false }
         let isReadWhole = password.count <= Self.longestPassword && !password.contains(0)
@@ -30,7 +30,7 @@ package enum Bcrypt {
         return constantTimeEqual(hash, Array(encoded.bytes.suffix(Self.hashLength))) && isReadWhole
     }
 
-    /// Whether `encoded` can be verified: `$2a$`, `$2b$` or `$2y$`, a cost of 4 to 16, salt and hash.
+    /// Returns true if `encoded` can be verified: `$2a$`, `$2b$` or `$2y$`, a cost of 4 to 16, salt and hash.
     package static func isWellFormed(_ encoded: Secret) -> Bool {
         let parts = encoded.bytes.split(separator: UInt8(ascii: "$"), omittingEmptySubsequences: false)
         guard parts.count == 4, parts[0].isEmpty,
@@ -51,7 +51,7 @@ package enum Bcrypt {
     private static func derive(password: [UInt8], like encoded: Secret) -> [UInt8]? {
         var phrase = password + [0]
         let setting = encoded.bytes + [0]
-        // libcrypt needs 32 KiB of zeros, and leaves the hash there.
+        // libcrypt needs 32 KiB of zeros, and writes the hash there.
         let size = Int(sallyport_CRYPT_DATA_SIZE)
         let data = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
         data.initializeMemory(as: UInt8.self, repeating: 0, count: size)

@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// Whether two arrays are equal, in a time that does not depend on where they differ. Only their lengths leak.
+/// Returns true if two arrays are equal, in a time that does not depend on where they differ. Only their lengths leak.
 package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     left.withUnsafeBytes { left in right.withUnsafeBytes { constantTimeEqual(left, $0) } }
 }
 
-/// Whether two buffers are equal, in a time that does not depend on where they differ. Only their lengths leak.
+/// Returns true if two buffers are equal, in a time that does not depend on where they differ. Only their lengths leak.
 package func constantTimeEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
     let count = left.count
     guard right.count == count else { return false }

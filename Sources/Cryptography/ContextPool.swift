@@ -1,9 +1,9 @@
 import Synchronization
 
-/// OpenSSL contexts that are reused, by one thread at a time, because making a context costs more than using it.
-/// Threads never wait: if the pool is busy or empty, the thread makes a new context.
+/// A pool of OpenSSL contexts for reuse, because making a context costs more than using it. One thread uses a context
+/// at a time. Threads never wait: if the pool is busy or empty, the thread makes a new context.
 final class ContextPool: Sendable {
-    /// The maximum number of idle contexts, more than the threads that use one at once. Others are freed.
+    /// The maximum number of idle contexts, more than the threads that use contexts at once. Other contexts are freed.
     private static let capacity = 32
 
     private struct Contexts: @unchecked Sendable {
@@ -23,7 +23,7 @@ final class ContextPool: Sendable {
         self.contexts.withLock { for context in $0.idle { self.free(context) } }
     }
 
-    /// Runs `body` with a context in the state in which its last user left it.
+    /// Runs `body` with a context, which is in the state in which its last user left it.
     func with<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         let context = self.take()
         defer { self.giveBack(context) }

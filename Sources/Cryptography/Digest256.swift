@@ -2,20 +2,20 @@ import Vocabulary
 
 /// The 32 bytes of a SHA-256 digest or HMAC.
 ///
-/// The value has no buffer, so it is a cheap table key. `==` is not constant-time: it is for finding records by the
-/// HMAC of a client's token, where attackers cannot choose the digest.
+/// The value needs no heap memory, so it is a cheap dictionary key. `==` is not constant-time: it serves to find
+/// records by the HMAC of a client's token, which attackers cannot choose.
 package struct Digest256: Hashable, Sendable {
     package static let byteCount = 32
 
     private let words: (UInt64, UInt64, UInt64, UInt64)
 
-    /// Takes these bytes; `nil` unless there are 32.
+    /// Makes the digest with these bytes; `nil` unless there are 32.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.byteCount else { return nil }
         self = Self { target in bytes.withUnsafeBytes { target.copyMemory(from: $0) } }
     }
 
-    /// Lets `fill` write all 32 bytes.
+    /// Makes a digest, all 32 bytes of which `fill` writes.
     init(fill: (UnsafeMutableRawBufferPointer) -> Void) {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         withUnsafeMutableBytes(of: &words, fill)

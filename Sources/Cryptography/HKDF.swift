@@ -1,9 +1,8 @@
 import COpenSSL
 
-/// HKDF with SHA-256 (RFC 5869): many keys from one secret.
+/// HKDF with SHA-256 (RFC 5869), which derives many keys from one secret.
 ///
-/// Both steps are HMACs. OpenSSL's HKDF looks up its algorithms at each use, which takes ten times as long as the
-/// HMACs.
+/// Both steps are HMACs. OpenSSL's HKDF looks up its algorithms at each use, which takes ten times as long.
 package struct HKDF: Sendable {
     private let extracted: HMACKey
 
@@ -12,14 +11,14 @@ package struct HKDF: Sendable {
     /// An empty salt means 32 zero bytes. An empty secret is a programming error and ends the process.
     package init(secret: [UInt8], salt: [UInt8] = []) {
         precondition(!secret.isEmpty, "the secret for HKDF must not be empty")
-        // HMAC pads a short key with zeros.
+        // HMAC pads a short key with zeros, so an empty key acts as 32 zero bytes.
         let key = salt.isEmpty ? Self.unsalted : HMACKey(salt)
         var code = key.sha256(secret).bytes
         defer { OPENSSL_cleanse(&code, code.count) }
         self.extracted = HMACKey(code)
     }
 
-    /// Derives `count` bytes for the purpose `info`.
+    /// Derives `count` bytes (1 to 8160) for the purpose `info`.
     package func bytes(for info: String, count: Int) -> [UInt8] {
         self.bytes(for: Array(info.utf8), count: count)
     }

@@ -48,7 +48,7 @@ private final class Keyed: Sendable {
         EVP_MAC_CTX_free(self.context)
     }
 
-    /// A context that knows its digest, only copied. Finding the digest by its name takes longer than an HMAC.
+    /// A context with a digest but no key, which is only copied. Finding a digest by name takes longer than an HMAC.
     nonisolated(unsafe) private static let unkeyed: OpaquePointer = {
         let context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
         var digest = Array("SHA256".utf8CString)

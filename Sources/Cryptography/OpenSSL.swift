@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Algorithms that are fetched once.
+/// OpenSSL algorithms, each of which is fetched once.
 ///
 /// Implicit fetches (`EVP_sha256()`) look up the algorithm under a lock at every use. In OpenSSL 3.0 this is slow and
 /// blocks other threads (openssl#17064, openssl#20286). The handles are immutable and their reference counts atomic.
@@ -20,8 +20,7 @@ extension Optional {
     }
 }
 
-/// Ends the process unless OpenSSL reported success. For calls that fail only if memory runs out or the library is
-/// broken.
+/// Ends the process unless OpenSSL reported success. For calls that fail only without memory or in a broken library.
 func mustSucceed(_ result: Int32, _ what: StaticString) {
     guard result == 1 else {
         ERR_clear_error()
@@ -29,7 +28,7 @@ func mustSucceed(_ result: Int32, _ what: StaticString) {
     }
 }
 
-/// Runs `body` with a pointer that is never null. OpenSSL treats null as "not given" even if the count is 0.
+/// Runs `body` with a pointer that is never null. OpenSSL treats null as a missing argument even if the count is 0.
 func withPointer<Result>(_ bytes: [UInt8], _ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result {
     if bytes.isEmpty {
         return withUnsafePointer(to: 0) { body($0, 0) }

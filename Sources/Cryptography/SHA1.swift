@@ -1,8 +1,8 @@
 import COpenSSL
 import Vocabulary
 
-/// SHA-1 (FIPS 180-4), only for names: Redis names a script by the SHA-1 of its text, and the WebSocket handshake
-/// contains a SHA-1. It protects nothing.
+/// SHA-1 (FIPS 180-4), for uses that need no security: Redis identifies a script by the SHA-1 of its text, and the
+/// WebSocket handshake contains a SHA-1.
 package enum SHA1 {
     /// Returns the 20 bytes of the digest of `message`.
     package static func digest(_ message: [UInt8]) -> [UInt8] {

@@ -4,10 +4,9 @@ package import Vocabulary
 /// Password hashes by scrypt (RFC 7914): `scrypt:N:r:p:salt:hash` with salt and hash in base64url. PHC strings of other
 /// programs are verified, too: `$scrypt$ln=14,r=8,p=5$salt$hash`, with the logarithm of N and unpadded base64.
 package enum Scrypt {
-    /// Whether `password` is the password that `encoded` was made from.
+    /// Returns true if `password` is the password that `encoded` was made from.
     ///
-    /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
-    /// time.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         guard let hash = EncodedHash(encoded) else { return false }
         guard var derived = Self.derive(password: password, salt: hash.salt, cost: hash.cost, count: hash.hash.count)
@@ -16,15 +15,15 @@ package enum Scrypt {
         return constantTimeEqual(derived, hash.hash)
     }
 
-    /// Hashes `password` with a new salt, at a cost of 16 MiB and five passes, which OWASP recommends.
+    /// Hashes `password` with a new salt, at a cost that OWASP recommends: 16 MiB and five passes.
     package static func hash(password: [UInt8]) -> Secret {
         let salt = Random.bytes(16)
         let hash = Self.derive(password: password, salt: salt, cost: .standard, count: 32).orStop("scrypt")
         return EncodedHash(cost: .standard, salt: salt, hash: hash).encoded
     }
 
-    /// Whether `encoded` can be verified. It must have one of the two forms, with a power of two for N. The cost must
-    /// be 1 MiB to 256 MiB, the salt at least 8 bytes and the hash at least 32 bytes long.
+    /// Returns true if `encoded` can be verified: it has one of the two forms, N is a power of two, one pass needs 1
+    /// MiB to 256 MiB (all passes at most 1 GiB), the salt has 8 to 128 bytes and the hash 32 to 128 bytes.
     package static func isWellFormed(_ encoded: Secret) -> Bool {
         EncodedHash(encoded) != nil
     }
@@ -66,7 +65,8 @@ package enum Scrypt {
         return succeeded ? derived : nil
     }
 
-    /// A little more than the most expensive accepted hash needs. OpenSSL's default, 32 MiB, is below common costs.
+    /// OpenSSL's memory limit in bytes, a little more than the most expensive accepted hash needs. OpenSSL's default,
+    /// 32 MiB, is too low for common costs.
     private static let memoryLimit: UInt64 = 320 << 20
 }
 
@@ -85,7 +85,7 @@ extension Scrypt {
 
         static let standard = Cost(n: 16_384, r: 8, p: 5)
 
-        /// Whether the cost protects passwords, and sign-ins at this cost do not overload the machine.
+        /// Whether the cost is high enough to protect passwords, and low enough not to overload the machine.
         var isAcceptable: Bool {
             guard (2...(1 << 24)).contains(self.n), self.n & (self.n - 1) == 0 else { return false }
             guard (1...64).contains(self.r), (1...64).contains(self.p) else { return false }

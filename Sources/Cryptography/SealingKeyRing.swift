@@ -18,7 +18,7 @@ package enum SealingError: Error, Sendable, Equatable {
 /// `HMAC(ring key, place)`. With a single key, 2^32 records would exhaust the random nonces (SP 800-38D 8.3), and a
 /// busy deployment writes that many in weeks.
 package struct SealingKeyRing: Sendable {
-    /// The format that this program writes.
+    /// The version of the format that this program writes.
     package static let version: UInt8 = 1
 
     /// The number of bytes that sealing adds.
@@ -42,8 +42,7 @@ package struct SealingKeyRing: Sendable {
     /// The keys. The first seals; all of them open.
     private let keys: [Key]
 
-    /// Makes a ring that seals under `current` and also opens records sealed under one of `accepted`. Secrets must not
-    /// be empty.
+    /// Makes a ring that seals under `current`, and also opens records sealed under `accepted`. No secret may be empty.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
@@ -70,7 +69,7 @@ package struct SealingKeyRing: Sendable {
         return try opener.open(sealed)
     }
 
-    /// Opens records that were sealed for one place, and derives each of its keys once.
+    /// Opens records that were sealed for one place, and keeps the key that was derived last for the next record.
     package struct PlaceOpener {
         private let ring: SealingKeyRing
         private let place: [UInt8]
@@ -113,12 +112,12 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// Whether a record was sealed under the current secret. Other records are lost once their secret is removed.
+    /// Returns true if the record was sealed under the current secret. Others are lost once their secret is removed.
     package func isCurrent(_ sealed: [UInt8]) -> Bool {
         sealed.count >= Self.overhead && sealed[1..<(1 + Self.idLength)].elementsEqual(self.keys[0].id)
     }
 
-    /// Returns the first of `names(of:)`.
+    /// Returns the name for `text` under the current secret, which is the first of `names(of:)`.
     package func currentName(of text: String) -> String {
         self.keys[0].naming.sha256(Array(text.utf8)).base64URL
     }

@@ -4,8 +4,8 @@ import Vocabulary
 
 /// The text that pages show for an account.
 package enum AccountText {
-    /// Returns the name that the user knows the account by. An unverified address, or a name that the user chose, could
-    /// be another account's. The account's id therefore follows a name, and an unverified address is not shown.
+    /// Returns the name that the user knows the account by. A name that the user chose is followed by the account's id,
+    /// and an unverified address is not shown: either could be another account's.
     package static func of(_ identity: Identity) -> String {
         let claims = UserInfoClaims.claims(of: identity, scopes: ["email", "profile"])
         let id = identity.id

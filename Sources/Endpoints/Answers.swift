@@ -6,7 +6,7 @@ extension EndpointResponse {
         ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
     ]
 
-    /// Returns a JSON document.
+    /// Returns an answer with a JSON document.
     package static func json(
         _ status: Int,
         _ value: JSONValue,
@@ -18,7 +18,7 @@ extension EndpointResponse {
         return self.json(status, json, fields: fields, reason: reason)
     }
 
-    /// Returns a JSON document that is already written.
+    /// Returns an answer with a JSON document that is already written.
     package static func json(
         _ status: Int,
         _ document: JSONWriter,
@@ -33,11 +33,11 @@ extension EndpointResponse {
         )
     }
 
-    /// Returns a page that no page of another site may frame, and that runs only its own script.
+    /// Returns a page that runs only its own script. By default, no page may frame it.
     ///
     /// - Parameters:
     ///   - styleDigest: The SHA-256 digest of the page's inline style in padded base64. `nil` if the page has no style.
-    ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if it has none.
+    ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if there is no script.
     ///   - hasImages: Whether the page has embedded images.
     ///   - framing: The sites that may show the page in a frame. A page with a form must allow none.
     package static func html(
@@ -80,7 +80,7 @@ extension EndpointResponse {
         )
     }
 
-    /// Returns a text for operators and developers, which caches must not store.
+    /// Returns an answer with a text for operators and developers. Caches must not store it.
     package static func text(_ status: Int, _ text: String) -> EndpointResponse {
         EndpointResponse(
             status: status,

@@ -27,7 +27,7 @@ enum AppSignInPath {
         return "\(self.path)?\(FormText.encoded(parameters))"
     }
 
-    /// Adds a code to an app's URL. The URL's path and query are not changed.
+    /// Returns an app's URL with a code appended to the query. The URL's own path and query are not changed.
     ///
     /// - Parameter names: The query parameters that carry the code.
     static func back(to returnTo: String, code: Secret, in names: [String]) -> String {

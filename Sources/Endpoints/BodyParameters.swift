@@ -6,7 +6,7 @@ package import Vocabulary
 /// `charset` are allowed. A repeated parameter makes the whole body malformed (RFC 6749 3.1). A parameter without a
 /// value is treated as absent (RFC 6749 3.2). So is `null` in JSON, which auth0-python sends for unset values.
 package struct BodyParameters: Sendable {
-    /// Why a body cannot be read.
+    /// The reason why a body cannot be read.
     package enum Failure: Error, Sendable, Equatable {
         /// The media type is missing or not accepted: 415.
         case mediaType

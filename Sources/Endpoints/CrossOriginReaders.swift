@@ -1,7 +1,7 @@
 import Vocabulary
 
-/// The origins whose scripts may read an endpoint's answers (Fetch 3.2). Scripts never use the browser's cookies here:
-/// they send what they got from the user or from an earlier answer.
+/// The origins whose scripts may read an endpoint's answers (Fetch 3.2). These scripts cannot use the browser's
+/// cookies. They send what they got from the user or from an earlier answer.
 package struct CrossOriginReaders: Sendable {
     /// Whether scripts of `origin` may read the answers. `nil` if scripts of every origin may.
     private let rule: (@Sendable (_ origin: String) -> Bool)?
@@ -24,7 +24,7 @@ package struct CrossOriginReaders: Sendable {
         guard self.rule != nil else {
             return [("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin")]
         }
-        // Also if the origin is not admitted: a cache must not give that answer to an admitted origin.
+        // Needed even if the origin is not admitted: a cache must not give that answer to an admitted origin.
         let vary = (name: "vary", value: "Origin")
         guard let origin, self.admits(origin) else { return [vary] }
         return [

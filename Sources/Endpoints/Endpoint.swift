@@ -24,9 +24,9 @@ package struct EndpointRequest: Sendable {
     /// The parts for the provider in addition to `fields` and `body`. `nil` unless `Endpoint.passesOn` is set.
     package var passedOn: PassedOn?
     package var body: [UInt8]
-    /// The client's address after `trusted_proxies`.
+    /// The client's address, which `trusted_proxies` may have reported.
     package var address: IPAddress
-    /// What the client proved in the TLS handshake. `nil` if it proved nothing, or if a proxy asks.
+    /// The client's certificate from the TLS handshake. `nil` if it sent none, or if a proxy asks on its behalf.
     package var certificate: ClientCertificate?
     /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
@@ -115,11 +115,11 @@ package struct EndpointResponse: Sendable {
     /// The path of the sign-in page, or the URL of a client's page, that a refusal's page links to. `nil` for the
     /// sign-in page that leads to `/`.
     package var signIn: String?
-    /// What happened, in the operator's words for the user. A refusal's page shows it instead of the gateway's text.
+    /// The operator's text for the user about a refusal. The refusal's page shows it instead of the gateway's text.
     package var explanation: String?
     /// The account whose session was refused, for the refusal's page. `nil` if there is no session.
     package var account: String?
-    /// What a refusal's page passes on to the native app that shows it. `nil` if it passes on nothing.
+    /// The challenge that a refusal's page passes on to the native app that shows it. `nil` if there is none.
     package var native: NativeChallenge?
 
     package init(
@@ -137,11 +137,11 @@ package struct EndpointResponse: Sendable {
 
 /// The hosts on which an endpoint is served.
 package enum EndpointScope: Equatable, Sendable {
-    /// Every configured host. Only for paths under `/.sallyport/`, oauth2-proxy's, and what an operator enables.
+    /// Every configured host. Only for `/.sallyport/`, oauth2-proxy's paths, and paths that operators enable.
     case everyHost
     /// Hosts with endpoints.
     case endpointHosts
-    /// Hosts with endpoints that have one of these jobs.
+    /// Hosts with endpoints, if the host has one of these jobs.
     case hostsWith(EndpointJobs)
     /// Hosts with `well_known: true`.
     case appNamingHosts
@@ -205,7 +205,7 @@ package struct Endpoint: Sendable {
         self.answer = answer
     }
 
-    /// Returns an endpoint on every host that changes something, and so continues after its client disconnects.
+    /// Returns an endpoint on every host. It may change state, so it continues after its client disconnects.
     static func everywhere(
         _ path: String,
         _ methods: [String],
@@ -221,7 +221,7 @@ package struct Endpoint: Sendable {
         return endpoint
     }
 
-    /// The path as it was written in the code.
+    /// The path pattern as text, e.g. `/api/v2/clients/{id}`.
     package var path: String { self.pattern.text }
 
     /// Returns this endpoint at another path.

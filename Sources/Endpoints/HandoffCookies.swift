@@ -7,10 +7,10 @@ package import Vocabulary
 /// four more: the mark of handled tokens, the attempt whose answer may be lost, the token that awaits confirmation, and
 /// the account that the browser used last.
 package struct HandoffCookies: Sendable {
-    /// How long handled handoff cookies are ignored if they come back, in seconds. After that they are judged again,
-    /// which costs a look-up and a line in the audit stream.
+    /// The time in seconds for which handled handoff cookies are ignored if they come back. Later they are judged
+    /// again, which costs a look-up and a line in the audit stream.
     private static let handledAge = 3600
-    /// How long a browser remembers the account it used last, in seconds: the longest possible (RFC 6265bis 5.5).
+    /// The lifetime of the cookie for the account used last, in seconds: the longest possible (RFC 6265bis 5.5).
     private static let accountAge = 400 * 86_400
     private static let attemptAge = Int(SessionAttempt.lifetime.components.seconds)
     private static let pendingAge = Int(PendingHandoff.lifetime.components.seconds)

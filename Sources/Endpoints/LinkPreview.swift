@@ -8,7 +8,7 @@ package enum LinkPreview {
         "BingPreview",
     ].map { Array($0.utf8) }
 
-    /// Whether a name begins with the byte, for each byte.
+    /// A table of all bytes: true if some name begins with the byte.
     private static let begins: [Bool] = (UInt8.min...UInt8.max).map { byte in
         Self.names.contains { $0.first == byte }
     }

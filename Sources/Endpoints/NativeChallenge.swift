@@ -1,13 +1,13 @@
 package import Pages
 import Vocabulary
 
-/// What a native app's WebView gets instead of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a page that
-/// passes the challenge on to the app. The app mints another session-transfer token and opens the page again with it.
+/// The answer that a native app's WebView gets instead of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a
+/// page that passes the challenge on to the app. The app opens the page again with a new session-transfer token.
 ///
 /// The WebView announces itself with a field, which apps can add to a page that they open, or with a cookie of the
-/// host, which comes with every page. The gateway removes both before it forwards a request. Anyone can send them, so
-/// they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because its name
-/// has the prefix `__Host-`.
+/// host, which is sent with every request. The gateway removes both before it forwards a request. Anyone can send them,
+/// so they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because its
+/// name has the prefix `__Host-`.
 package struct NativeChallenge: Sendable, Equatable {
     /// The field with which a WebView announces itself, in lower case.
     package static let field = "sallyport-native"
@@ -32,7 +32,7 @@ package struct NativeChallenge: Sendable, Equatable {
 
     /// The fields of the answer that carry the challenge (RFC 9110 11.6.1).
     package var fields: [(name: String, value: String)] {
-        // Visible ASCII without a backslash (`ReturnTo`). A quotation mark would end the parameter.
+        // The target is visible ASCII without a backslash (`ReturnTo`). A quotation mark would end the parameter.
         let returnTo = self.returnTo.replacing("\"", with: "%22")
         return [
             ("www-authenticate", #"SessionTransfer realm="\#(self.realm)", return_to="\#(returnTo)""#),

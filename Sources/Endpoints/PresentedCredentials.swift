@@ -24,9 +24,9 @@ package struct PresentedCredentials: Sendable, Equatable {
     package var companions: [CompanionCookie] = []
     /// The session-transfer tokens in cookies, and their state.
     package var handoff = HandoffCredentials()
-    /// `X-Session-Token`. `nil` if it is absent or empty.
+    /// The content of `X-Session-Token`. `nil` if it is absent or empty.
     package var sessionToken: Secret?
-    /// `Authorization`. `nil` if it is absent.
+    /// The content of `Authorization`. `nil` if it is absent.
     package var authorization: Authorization?
     /// The content of `DPoP` (RFC 9449 4), the proof of a key. `nil` if it is absent.
     package var proof: Secret?
@@ -74,7 +74,7 @@ package struct HandoffCredentials: Sendable, Equatable {
     /// The secret of the attempt that the browser repeats. `nil` if it is absent or ambiguous.
     package var attempt: Secret?
 
-    /// The maximum number of tokens. No honest browser has more, and none of several is used.
+    /// The maximum number of tokens. No honest browser has more. If there are several tokens, none is used.
     package static let most = 8
 
     package init() {}

@@ -1,13 +1,13 @@
 package import Vocabulary
 
-/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. Of the request they contain only its id.
+/// Refusals as problem documents (RFC 9457). `reason` is a stable id. Only the request's id comes from the request.
 package enum ProblemDocument {
     package static let mediaType = "application/problem+json"
 
     /// Returns a problem document as text.
     ///
     /// - Parameters:
-    ///   - detail: What happened, in the operator's words.
+    ///   - detail: The operator's text about what happened. `nil` if there is none.
     ///   - requestID: The id of the request, token characters only. `nil` if there is no request.
     ///   - loginURL: The URL of the sign-in page, URL characters only. `nil` if signing in does not help.
     static func text(
@@ -31,7 +31,7 @@ package enum ProblemDocument {
     ///
     /// - Parameter document: A document that `text` made.
     package static func restated(_ document: [UInt8], as status: Int) -> [UInt8] {
-        // No title has a quote, so the first occurrence is the member.
+        // No title contains a quotation mark, so the first occurrence is the member.
         guard let rest = document.firstRange(of: Array(Self.reason.utf8)) else { return document }
         return Array(Self.beginning(status).utf8) + document[rest.lowerBound...]
     }
@@ -48,8 +48,8 @@ extension EndpointResponse {
     /// Returns a refusal as a problem document.
     ///
     /// - Parameters:
-    ///   - refusal: The answer. `nil` for the answer of the reason.
-    ///   - explanation: What happened, in the operator's words for the user. `nil` for the gateway's text.
+    ///   - refusal: The status, challenge and `Retry-After`. `nil` for those of the reason.
+    ///   - explanation: The operator's text for the user about what happened. `nil` for the gateway's text.
     ///   - requestID: The id of the request, which the logs can be searched for.
     ///   - wait: The remaining time of a rate limit.
     ///   - loginURL: The sign-in URL for a script's user (`SignInPath.url`). `nil` if signing in does not help.

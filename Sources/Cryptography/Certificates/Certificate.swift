@@ -3,15 +3,15 @@ package import Vocabulary
 
 /// An X.509 certificate (RFC 5280), as far as the gateway reads it. Reading a certificate implies no trust in it.
 package struct Certificate: Sendable, Equatable {
-    /// The kind of a certificate's key, as far as the choice of a certificate depends on it.
+    /// The kind of a certificate's key, by which a certificate is chosen.
     package enum Key: Sendable, Equatable {
-        /// A NIST curve with this number of bits.
+        /// A key on a NIST curve with this number of bits.
         case ellipticCurve(Int)
         case rsa(Int)
         case other
     }
 
-    /// The subject, like `issuer` in the form of RFC 4514, in ASCII with escapes. Empty if it has no such form.
+    /// The subject in ASCII with escapes (RFC 4514), like `issuer`. Empty if it has no such form.
     package let subject: String
     package let issuer: String
     package let validFrom: UnixTime
@@ -24,8 +24,8 @@ package struct Certificate: Sendable, Equatable {
 
     private let handle: CertificateHandle
 
-    /// Returns the certificates in PEM text (RFC 7468) in their order; `nil` if one is damaged or not at the left
-    /// margin. A PEM parser would silently skip an indented certificate.
+    /// Returns the certificates in PEM text (RFC 7468) in their order; `nil` if one is damaged or indented. A PEM
+    /// parser would silently skip an indented certificate.
     package static func all(inPEM text: [UInt8]) -> [Certificate]? {
         guard let handles = CertificateHandle.all(inPEM: text) else { return nil }
         let certificates = handles.compactMap { Certificate($0) }
@@ -42,7 +42,7 @@ package struct Certificate: Sendable, Equatable {
         self.key = Self.key(of: handle.pointer)
         let names = handle.alternativeNames ?? []
         self.dnsNames = names.filter { $0.kind == GEN_DNS }.compactMap { _, value in
-            // A name with any other character could be read in two ways (CVE-2021-3712).
+            // A name with a space, a control or a byte beyond ASCII could be read in two ways (CVE-2021-3712).
             guard value.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
             let name = String(decoding: value, as: UTF8.self).lowercased()
             return name.hasSuffix(".") ? String(name.dropLast()) : name
@@ -54,7 +54,7 @@ package struct Certificate: Sendable, Equatable {
 
     // MARK: Judging
 
-    /// Whether the holder of `issuer` signed this certificate: names, key identifiers, key usage and signature match.
+    /// Returns true if `issuer` issued this certificate: names, key identifiers, key usage and signature match.
     package func isIssued(by issuer: Certificate) -> Bool {
         defer { ERR_clear_error() }
         guard X509_check_issued(issuer.handle.pointer, self.handle.pointer) == X509_V_OK,
@@ -66,18 +66,18 @@ package struct Certificate: Sendable, Equatable {
     /// Whether the certificate may issue others.
     package var isAuthority: Bool { X509_check_ca(self.handle.pointer) > 0 }
 
-    /// Whether the certificate says where to ask its issuer, as public authorities' certificates do (RFC 5280 4.2.2.1).
+    /// Whether the certificate has Authority Information Access, as those of public authorities do (RFC 5280 4.2.2.1).
     package var namesIssuersAddress: Bool { X509_get_ext_by_NID(self.handle.pointer, NID_info_access, -1) >= 0 }
 
-    /// Whether a server may present the certificate. It must allow signatures, and either name no purpose or be for
-    /// servers (RFC 5280 4.2.1.3, 4.2.1.12).
+    /// Whether a server may present the certificate. It must allow signatures, and have either no list of purposes or
+    /// one that includes servers (RFC 5280 4.2.1.3, 4.2.1.12).
     package var isForServers: Bool {
         // If the certificate does not have the extension, the library returns all bits.
         X509_get_key_usage(self.handle.pointer) & UInt32(KU_DIGITAL_SIGNATURE) != 0
             && X509_get_extended_key_usage(self.handle.pointer) & UInt32(XKU_SSL_SERVER | XKU_ANYEKU) != 0
     }
 
-    /// Whether this is the certificate of a key.
+    /// Returns true if the certificate has the public key of `key`.
     package func belongs(to key: CertificateKey) -> Bool {
         defer { ERR_clear_error() }
         return X509_check_private_key(self.handle.pointer, key.handle.pointer) == 1
@@ -90,7 +90,7 @@ package struct Certificate: Sendable, Equatable {
         }
         let bits = Int(EVP_PKEY_get_bits(key))
         if EVP_PKEY_is_a(key, "EC") == 1 {
-            // Some other curves have equally many bits (secp256k1, brainpool).
+            // The number of bits does not identify a curve: secp256k1 and brainpool curves have as many.
             let curves = ["prime256v1", "secp384r1", "secp521r1"]
             return curves.contains(Self.group(of: key) ?? "") ? .ellipticCurve(bits) : .other
         }

@@ -5,12 +5,12 @@ import Vocabulary
 import Glibc
 #endif
 
-/// An OpenSSL certificate (RFC 5280), which any thread may read: OpenSSL fills its caches under its lock at the first
-/// read. This class reads every certificate; its callers decide what they accept.
+/// An OpenSSL certificate (RFC 5280), which any thread may read: on the first read, OpenSSL fills the certificate's
+/// caches under a lock. This class reads every certificate; its callers decide which they accept.
 final class CertificateHandle: Sendable {
     nonisolated(unsafe) let pointer: OpaquePointer
 
-    /// Takes ownership.
+    /// Takes ownership of `pointer`.
     init(_ pointer: OpaquePointer) {
         self.pointer = pointer
     }
@@ -19,7 +19,7 @@ final class CertificateHandle: Sendable {
         X509_free(self.pointer)
     }
 
-    /// Reads the certificate that fills all bytes; `nil` if they are not exactly one certificate.
+    /// Reads a certificate in DER; `nil` if `der` is not exactly one certificate.
     convenience init?(der: [UInt8]) {
         let pointer: OpaquePointer? = withPointer(der) { start, count in
             var next: UnsafePointer<UInt8>? = start
@@ -37,8 +37,8 @@ final class CertificateHandle: Sendable {
         self.init(pointer)
     }
 
-    /// Returns the certificates in PEM text (RFC 7468) in their order; `nil` if one is damaged or not at the left
-    /// margin. A PEM parser would silently skip an indented certificate.
+    /// Returns the certificates in PEM text (RFC 7468) in their order; `nil` if one is damaged or indented. A PEM
+    /// parser would silently skip an indented certificate.
     static func all(inPEM text: [UInt8]) -> [CertificateHandle]? {
         defer { ERR_clear_error() }
         let written = ["", "X509 ", "TRUSTED "].reduce(0) { $0 + text.count(of: "-----BEGIN \($1)CERTIFICATE-----") }
@@ -70,12 +70,12 @@ final class CertificateHandle: Sendable {
         return Array(UnsafeBufferPointer(start: start, count: Int(count)))
     }
 
-    /// The subject, like `issuer` in the form of RFC 4514 that `openssl x509 -nameopt RFC2253` writes, with `\XX` for
-    /// characters beyond ASCII; `nil` if it has no such form.
+    /// The subject in the form of RFC 4514 that `openssl x509 -nameopt RFC2253` writes, with `\XX` for characters
+    /// beyond ASCII; `nil` if it has no such form. `issuer` has this form, too.
     var subject: String? { Self.text(X509_get_subject_name(self.pointer)) }
     var issuer: String? { Self.text(X509_get_issuer_name(self.pointer)) }
 
-    /// The first second of the validity. `validUntil` is the last one. `nil` if the field is not a time.
+    /// The first second of the validity, whose last second is `validUntil`; `nil` if the field is not a time.
     var validFrom: UnixTime? { Self.time(X509_get0_notBefore(self.pointer)) }
     var validUntil: UnixTime? { Self.time(X509_get0_notAfter(self.pointer)) }
 
@@ -86,15 +86,15 @@ final class CertificateHandle: Sendable {
         guard let digits = BN_bn2hex(value) else { return nil }
         defer { CRYPTO_free(digits, #file, #line) }
         let text = String(cString: digits).lowercased()
-        // OpenSSL writes whole bytes.
+        // OpenSSL writes whole bytes, so there may be a leading zero.
         let isNegative = text.first == "-"
         let significant = text.drop { $0 == "-" || $0 == "0" }
         return (isNegative ? "-" : "") + (significant.isEmpty ? "0" : significant)
     }
 
     /// The alternative names that are DNS names, email addresses, URIs or addresses (`GEN_DNS` and so on), in their
-    /// order. `nil` if the extension occurs twice or cannot be read. Names of other kinds have other types and are
-    /// skipped (until 2.37.5 swift-nio-ssl read past the end of such names).
+    /// order. `nil` if the extension occurs twice or cannot be read. Other kinds of names are not plain strings, and
+    /// are skipped (swift-nio-ssl read past the end of them until 2.37.5).
     var alternativeNames: [(kind: Int32, value: [UInt8])]? {
         var place: Int32 = 0
         guard let names = X509_get_ext_d2i(self.pointer, NID_subject_alt_name, &place, nil) else {

@@ -3,15 +3,15 @@ package import Vocabulary
 
 /// The facts about a client certificate (RFC 5280) that the gateway uses to judge requests.
 ///
-/// Made once per connection. TLS has verified the issuer and the client's key before; this class only reads. All texts
-/// are visible ASCII, so that fields and log lines can contain them unchanged.
+/// Made once per connection, after TLS has verified the issuer and the client's key. This class only reads. All texts
+/// are printable ASCII, so that fields and log lines can contain them unchanged.
 package final class ClientCertificate: Sendable {
-    /// The SHA-256 of the certificate in DER, which a token's `cnf.x5t#S256` names (RFC 8705 3.1).
+    /// The SHA-256 of the certificate in DER, which a token bound to it has in `cnf.x5t#S256` (RFC 8705 3.1).
     package let sha256: Digest256
-    /// The subject as RFC 4514 writes names, with `\XX` for characters beyond ASCII, as in
-    /// `openssl x509 -nameopt RFC2253`. Empty in certificates that have only alternative names.
+    /// The subject in the form of RFC 4514, with `\XX` for characters beyond ASCII, as in `openssl x509 -nameopt
+    /// RFC2253`. Empty if the certificate has only alternative names.
     package let subject: String
-    /// The issuer, written like `subject`.
+    /// The issuer, in the form of `subject`.
     package let issuer: String
     /// The serial number in hexadecimal digits, without leading zeros.
     package let serial: String
@@ -29,8 +29,8 @@ package final class ClientCertificate: Sendable {
     /// The maximum number of alternative names of the supported kinds.
     package static let mostNames = 256
 
-    /// Reads a certificate; `nil` if the bytes are not exactly one, a limit is exceeded or a name is unreadable. A
-    /// certificate with a part left out could be mistaken for another one.
+    /// Reads a certificate; `nil` if the bytes are not exactly one certificate, a limit is exceeded or a name is
+    /// unreadable. Nothing is left out, because the certificate could then be mistaken for another one.
     package init?(der: [UInt8]) {
         guard der.count <= Self.largest, let read = CertificateHandle(der: der), let subject = read.subject,
             let issuer = read.issuer, let serial = read.serial, serial.utf8.count <= Self.longestSerial,
@@ -45,7 +45,7 @@ package final class ClientCertificate: Sendable {
         self.notAfter = notAfter
     }
 
-    /// Reads the certificate in a file: the first in PEM (RFC 7468), otherwise the one in DER.
+    /// Reads the content of a file: the first certificate in PEM (RFC 7468), or a certificate in DER.
     package convenience init?(file bytes: [UInt8]) {
         guard bytes.count <= Self.largest * 2 else { return nil }
         self.init(der: CertificateHandle.all(inPEM: bytes)?.first?.der ?? bytes)
@@ -63,7 +63,7 @@ package final class ClientCertificate: Sendable {
         return names
     }
 
-    /// Returns a name of a kind that requests are judged by; `nil` for other kinds, such as addresses.
+    /// Returns the name if requests are judged by its kind; `nil` for other kinds, such as addresses.
     private static func name(_ kind: Int32, _ value: [UInt8]) -> CertificateName? {
         switch kind {
         case GEN_DNS: CertificateName(.dns, value)

@@ -3,22 +3,22 @@ package import Vocabulary
 
 /// A certificate that is signed with its own key, for trying the gateway. Clients do not trust it by default.
 package struct SelfSignedCertificate: Sendable {
-    /// The certificate as PEM text (RFC 7468). `key` is PKCS #8 in PEM.
+    /// The certificate as PEM text (RFC 7468). Its `key` is PEM text in PKCS #8.
     package let certificate: [UInt8]
     package let key: Secret
 
-    /// Makes a P-256 key and its certificate, which is valid from an hour ago.
+    /// Makes a P-256 key and its certificate, whose validity began one hour ago.
     ///
     /// - Parameters:
     ///   - names: One or more names or addresses of the server. The first is also the common name.
-    ///   - days: The validity in days.
+    ///   - days: The validity in days from now.
     package init(names: [String], days: Int) {
         let key = PrivateKey.generated(.ellipticCurve(.p256)).pkcs8
         self.key = Secret(Self.pem("PRIVATE KEY", key.bytes))
         let handle = CertificateKey(pem: self.key).orStop("key").handle
         let x509 = CertificateHandle(X509_new().orStop("certificate"))
         mustSucceed(X509_set_version(x509.pointer, Int(sallyport_X509_VERSION_3)), "X509_set_version")
-        // At most 20 bytes, and positive (RFC 5280 4.1.2.2).
+        // A serial number must be positive and have at most 20 bytes (RFC 5280 4.1.2.2).
         var serial = Random.bytes(16)
         serial[0] = serial[0] & 0x7F | 0x40
         let number = BN_bin2bn(serial, Int32(serial.count), nil).orStop("serial number")

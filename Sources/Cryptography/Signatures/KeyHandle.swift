@@ -4,7 +4,7 @@ import COpenSSL
 final class KeyHandle: Sendable {
     nonisolated(unsafe) let pointer: OpaquePointer
 
-    /// Takes ownership.
+    /// Takes ownership of `pointer`.
     init(_ pointer: OpaquePointer) {
         self.pointer = pointer
     }
@@ -29,7 +29,7 @@ final class KeyHandle: Sendable {
         return KeyHandle(key)
     }
 
-    /// Makes a context for operations of one kind with this key.
+    /// Makes a context with this key for a scheme. `begin` prepares the context for signing or for verifying.
     func context(for scheme: SignatureScheme, _ begin: (OpaquePointer) -> Int32) -> OpaquePointer {
         let context = EVP_PKEY_CTX_new_from_pkey(nil, self.pointer, nil).orStop("key context")
         mustSucceed(begin(context), "the begin of a signature")
@@ -60,7 +60,7 @@ final class KeyHandle: Sendable {
         }
     }
 
-    /// The kind of the key; `nil` if the gateway does not use such keys.
+    /// The kind of the key; `nil` if the gateway does not use keys of its kind.
     var kind: KeyKind? {
         if EVP_PKEY_is_a(self.pointer, "RSA") == 1 { return .rsa }
         if EVP_PKEY_is_a(self.pointer, "ED25519") == 1 { return .ed25519 }
@@ -74,7 +74,7 @@ final class KeyHandle: Sendable {
         return EllipticCurve(openSSLName: text).map(KeyKind.ellipticCurve)
     }
 
-    /// Returns a big-endian number of the key in `length` bytes; `nil` means as few bytes as possible.
+    /// Returns a number of the key, big-endian in `length` bytes, or in as few as possible if `length` is `nil`.
     func number(_ name: String, length: Int? = nil) -> [UInt8] {
         var number: OpaquePointer?
         mustSucceed(EVP_PKEY_get_bn_param(self.pointer, name, &number), "EVP_PKEY_get_bn_param")

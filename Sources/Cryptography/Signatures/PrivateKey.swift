@@ -16,7 +16,7 @@ package final class PrivateKey: Sendable {
         self.pools = key.pools(kind) { EVP_PKEY_sign_init($0) }
     }
 
-    /// Takes an OpenSSL key; `nil` if the gateway does not use such keys, or if its RSA numbers are rejected.
+    /// Takes ownership of a key; `nil` if the gateway does not use keys of its kind or rejects its RSA numbers.
     private convenience init?(pointer: OpaquePointer?) {
         guard let pointer else {
             ERR_clear_error()
@@ -33,8 +33,8 @@ package final class PrivateKey: Sendable {
         self.init(key, kind: kind)
     }
 
-    /// Reads the first private key in PEM text (RFC 7468): PKCS #8, or the older `EC PRIVATE KEY` and
-    /// `RSA PRIVATE KEY`. `nil` if there is no key, it is encrypted, or the gateway does not use such keys.
+    /// Reads the first private key in PEM text (RFC 7468): PKCS #8, or the older `EC PRIVATE KEY` and `RSA PRIVATE
+    /// KEY`. `nil` if there is no key, it is encrypted, or the gateway does not use keys of its kind.
     package convenience init?(pem: Secret) {
         let pointer: OpaquePointer? = pem.bytes.withUnsafeBytes { bytes in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
@@ -45,7 +45,7 @@ package final class PrivateKey: Sendable {
         self.init(pointer: pointer)
     }
 
-    /// Reads a PKCS #8 key in DER (RFC 5958); `nil` if it is invalid or the gateway does not use such keys.
+    /// Reads a PKCS #8 key in DER (RFC 5958); `nil` if it is invalid or of a kind that the gateway does not use.
     package convenience init?(pkcs8: Secret) {
         let pointer: OpaquePointer? = pkcs8.bytes.withUnsafeBufferPointer { bytes in
             var start = bytes.baseAddress
@@ -89,7 +89,7 @@ package final class PrivateKey: Sendable {
         return Secret(Array(UnsafeBufferPointer(start: bytes, count: count)))
     }
 
-    /// The numbers of the public key: modulus and exponent, or x and y, or the 32 bytes of Ed25519.
+    /// The numbers of the public key: modulus and exponent (RSA), x and y (elliptic curves), or 32 bytes (Ed25519).
     package var publicNumbers: [[UInt8]] {
         switch self.kind {
         case .rsa: return [self.key.number(OSSL_PKEY_PARAM_RSA_N), self.key.number(OSSL_PKEY_PARAM_RSA_E)]
@@ -149,8 +149,8 @@ package final class PrivateKey: Sendable {
 extension PrivateKey {
     /// Derives a P-256 key that depends only on `secret` and `purpose`.
     ///
-    /// HKDF derives 32 bytes for the purpose and a counter. The first result from 1 to n - 1 is the key (FIPS 186-4
-    /// B.4.2), so that all keys are equally probable. About one result in 2^32 is out of range.
+    /// HKDF derives 32 bytes for the purpose and a counter. The first result from 1 to n - 1 (n is the group's order)
+    /// is the key (FIPS 186-4 B.4.2), so that all keys are equally probable. About one result in 2^32 is out of range.
     package static func derivedP256(from secret: Secret, purpose: String) -> PrivateKey {
         for counter in 1...255 {
             let scalar = HKDF(secret: secret.bytes).bytes(for: "\(purpose) \(counter)", count: 32)
@@ -159,7 +159,7 @@ extension PrivateKey {
         preconditionFailure("HKDF gave no number below the order of P-256")
     }
 
-    /// Makes the key of a big-endian number; `nil` unless it is from 1 to n - 1.
+    /// Makes the key with this big-endian number; `nil` unless it is from 1 to n - 1, where n is the group's order.
     static func p256(_ scalar: [UInt8]) -> PrivateKey? {
         guard scalar.count == 32, scalar.contains(where: { $0 != 0 }), scalar.lexicographicallyPrecedes(Self.p256Order)
         else { return nil }

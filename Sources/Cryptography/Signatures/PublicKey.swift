@@ -63,7 +63,7 @@ package final class PublicKey: Sendable {
         self.init(KeyHandle(key), kind: .ed25519)
     }
 
-    /// Whether `signature` is this key's signature of `message`. A scheme for another kind of key verifies nothing.
+    /// True if `signature` is this key's signature of `message`; false if the scheme is for another kind of key.
     ///
     /// - Parameter signature: The signature; for ECDSA, r followed by s.
     package func verifies(

@@ -1,18 +1,18 @@
-/// The rules for RSA keys.
+/// The rules for the RSA keys that the gateway accepts.
 enum RSAKeyRules {
     /// The allowed number of bits: at least 2048 (RFC 7518 3.3), with an upper limit because verification time grows
     /// with the square of the length.
     static let bits = 2048...8192
 
-    /// Whether an exponent is odd, at least 3 and at most 32 bits long, without leading zeros.
+    /// Returns true if an exponent is odd, at least 3 and at most 32 bits long, without leading zeros.
     static func isSound(exponent: [UInt8]) -> Bool {
         guard (1...4).contains(exponent.count), exponent[0] != 0 else { return false }
         let value = exponent.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         return value & 1 == 1 && value >= 3
     }
 
-    /// Whether a modulus looks like one of a broken generator, which can be factored (CVE-2017-15361): modulo every
-    /// small prime it is a power of 65537. About one in 2^27 other moduli has this form, too.
+    /// Returns true if a modulus looks like the output of a broken generator, which can be factored (CVE-2017-15361):
+    /// modulo every small prime it is a power of 65537. About one in 2^27 other moduli has this form, too.
     static func isOfWeakGenerator(modulus: [UInt8]) -> Bool {
         self.smallPrimes.allSatisfy { prime in
             let remainder = modulus.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % prime }

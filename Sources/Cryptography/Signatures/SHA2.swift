@@ -40,7 +40,7 @@ package enum SHA2: Sendable, Hashable {
         }
     }
 
-    /// The fetched algorithm.
+    /// OpenSSL's handle of the hash function (`Fetched`).
     var handle: OpaquePointer {
         switch self {
         case .sha256: Fetched.sha256

@@ -7,7 +7,7 @@ package struct AuthenticationLevels: Sendable {
     private struct Provider: Sendable {
         let name: String
         let highest: AssuranceLevel
-        /// The levels of the `acr` values that the provider uses.
+        /// The `acr` values that the provider uses, with their levels.
         let values: [String: AssuranceLevel]
     }
 
@@ -31,7 +31,7 @@ package struct AuthenticationLevels: Sendable {
         return levels + Set(self.providers.flatMap { $0.values.keys }).subtracting(levels).sorted()
     }
 
-    /// Returns the levels that these values name and some provider reaches, in this order. Skips unknown values.
+    /// Returns the levels of these `acr` values that a provider can reach, in this order. Skips unknown values.
     ///
     /// - Parameter names: The providers where the user may sign in. Empty for any provider.
     func reachable(_ values: [String], at names: [String]) -> [AssuranceLevel] {
@@ -66,7 +66,7 @@ enum LevelDemand: Sendable, Equatable {
 
     /// Returns whether a session of this level satisfies the client.
     ///
-    /// - Parameter isFinal: Whether the user was already asked, or must not be. Then any named level suffices.
+    /// - Parameter isFinal: Whether the user was already asked or must not be asked. Any requested level then suffices.
     func isMet(by level: AssuranceLevel, isFinal: Bool) -> Bool {
         switch self {
         case .none: true

@@ -3,7 +3,7 @@ import Vocabulary
 
 /// The way in which the answer to an authorization request reaches its client through the browser.
 struct AuthorizationAnswer: Sendable {
-    /// `response_mode`
+    /// The way to deliver the answer (`response_mode`).
     enum Mode: Sendable {
         case query
         /// A page with a form that posts the answer (OAuth 2.0 Form Post Response Mode).
@@ -19,7 +19,7 @@ struct AuthorizationAnswer: Sendable {
     let redirectURI: String
     let state: String?
     let mode: Mode
-    /// `iss`, from which a client of several servers knows whose answer it got (RFC 9207).
+    /// The issuer (`iss`), by which a client of several servers recognizes who answered (RFC 9207).
     let issuer: String
     let pages: PageWriter
 

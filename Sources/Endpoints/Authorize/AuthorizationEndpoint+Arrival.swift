@@ -12,9 +12,9 @@ extension AuthorizationEndpoint {
         /// The parameters of the request.
         var parameters: Parameters
         /// The parameters that the browser takes to the sign-in page and back. Transfer tokens are left out, even under
-        /// another name or in another value, because a token is tried once.
+        /// another name or inside another value, because each is tried only once.
         var carried: Parameters
-        /// When this browser was sent to the sign-in page for this request. `nil` if it was not.
+        /// The time when this browser was sent to the sign-in page for this request. `nil` if it was not sent there.
         var begun: UnixTime?
         /// The pushed request, which the answer uses up. `nil` if the request was not pushed.
         var pushed: FoundRequest?
@@ -22,7 +22,7 @@ extension AuthorizationEndpoint {
 
     static let transferToken = "session_transfer_token"
 
-    /// Finds the parameters of the request.
+    /// Returns the request as it arrived, with the parameters of a pushed request if `parameters` refer to one.
     func arrival(
         _ parameters: Parameters,
         _ mark: String?
@@ -60,7 +60,7 @@ extension AuthorizationEndpoint {
         guard let found, found.request.clientID == client.clientID,
             begun != nil || now.since(found.request.issuedAt) <= PushedRequest.lifetime
         else { throw .page(.oauthRequestUnknown, back: self.start(of: client)) }
-        // The browser's other parameters are ignored (RFC 9126 4), but Auth0's SDKs send the transfer token there.
+        // The browser's other parameters are ignored (RFC 9126 4), but Auth0's SDKs send the transfer token among them.
         var pushed = FormText.pairs(Array(found.request.query.utf8))
         let tokens = parameters.filter { $0.name == Self.transferToken }
         if begun != nil || !tokens.isEmpty { pushed.removeAll { $0.name == Self.transferToken } }

@@ -6,15 +6,15 @@ import Vocabulary
 
 /// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1).
 ///
-/// The user is the one in a session-transfer token, otherwise the one who is signed in here, otherwise the one who
-/// signs in now. A transfer token signs in this request only: the browser gets no session of this gateway. An older
-/// session of another user never wins (`HandoffCase.judged`).
+/// The user comes from a session-transfer token, otherwise from the browser's session, otherwise from a new sign-in. A
+/// transfer token signs in this request only: the browser gets no session of this gateway. An older session of another
+/// user never takes precedence (`HandoffCase.judged`).
 package struct AuthorizationEndpoint: Sendable {
     package static let path = "/authorize"
     /// Returns whether a path and query lead to this endpoint.
     static func leadsHere(_ target: String) -> Bool { target.hasPrefix(self.path + "?") }
 
-    /// The maximum time from a sign-in to the return of its browser.
+    /// The maximum time between a sign-in and the browser's return to this endpoint.
     private static let justNow = Duration.seconds(60)
     /// The maximum difference between the clocks of a provider and the gateway.
     private static let leeway = Duration.seconds(10)
@@ -29,7 +29,7 @@ package struct AuthorizationEndpoint: Sendable {
 
     /// - Parameters:
     ///   - cookies: The cookies in which apps put session-transfer tokens.
-    ///   - keys: The keys that seal what returns from the sign-in page.
+    ///   - keys: The keys that seal the marks of requests that went to the sign-in page (`SignInMarks`).
     ///   - levels: The levels that clients may request.
     package init(
         clients: ClientRegistry,
@@ -56,7 +56,7 @@ package struct AuthorizationEndpoint: Sendable {
         }
     }
 
-    /// Answers a request. HEAD and prefetches begin nothing, because a code is for a user's page load.
+    /// Answers a request. HEAD requests and prefetches begin nothing, because codes are only for page loads by a user.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.method != "HEAD" else { return .noContent() }
         guard request.isNavigation else { return Self.page(.signInNotNavigation, request) }
@@ -116,7 +116,7 @@ package struct AuthorizationEndpoint: Sendable {
                 transfer.existing = try await self.sessions.browser(requester)
             } catch {
                 if error.isUnavailable { throw error }
-                // The provider says whose session it is only after a second factor.
+                // The provider names the session's user only after a second factor.
                 if error.reason == .requireAAL { demand.aal = .aal2 }
             }
             // A token does not prove that the user is present, which `prompt=login` requires.
@@ -124,7 +124,7 @@ package struct AuthorizationEndpoint: Sendable {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: transfer.existing)
             }
             if let failure = transfer.failure { throw NotDone(asking: failure) }
-            // A signed-in user whom the client does not want has to make way.
+            // If the client wants another user than the signed-in one, that user has to sign in.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
             let isElsewhere = transfer.isElsewhere(than: demand.providers)
@@ -172,7 +172,7 @@ package struct AuthorizationEndpoint: Sendable {
         }
     }
 
-    /// Refuses the client's request because the user would have to be asked, and must not be.
+    /// Answers the client with an error, and records the refusal.
     private func refuse(
         _ error: OAuthError,
         _ existing: FoundSession?,
@@ -184,7 +184,8 @@ package struct AuthorizationEndpoint: Sendable {
         return wish.answer.error(error)
     }
 
-    /// Records that the browser's session answers, or why it does not.
+    /// Records that the browser's session answers the request, or why it does not. Returns false if the gateway must
+    /// not answer without the record.
     private func record(
         _ session: NewSession?,
         _ refusal: Reason?,
@@ -283,8 +284,8 @@ package struct AuthorizationEndpoint: Sendable {
         return NewSession(key: existing.key, session: existing.session)
     }
 
-    /// Returns why a client does not get the level that it requires, if the user was already asked or must not be.
-    /// `nil` otherwise. A lower level is never the answer, because the client would repeat its request (RFC 9470 4).
+    /// Returns the error for a client whose required level is not reached, if the user was already asked or must not be
+    /// asked. Otherwise `nil`. A lower level never suffices, because the client would repeat its request (RFC 9470 4).
     private func levelError(
         _ level: LevelDemand,
         _ wish: AuthorizationRequest,
@@ -304,7 +305,7 @@ package struct AuthorizationEndpoint: Sendable {
     /// Returns whether the session is recent enough for the client.
     ///
     /// - Parameters:
-    ///   - begun: When the browser was sent to the sign-in page for this request. `nil` if it was not.
+    ///   - begun: The time when the browser was sent to the sign-in page for this request. `nil` if it was not.
     ///   - isProviders: Whether the session comes from a provider's cookie.
     private func suffices(
         _ session: Session,
@@ -313,9 +314,9 @@ package struct AuthorizationEndpoint: Sendable {
         isProviders: Bool = false
     ) -> Bool {
         let now = self.tokens.clock.now()
-        // A provider's session continues when its user signs in again. Its time is from the provider's clock.
+        // A provider's session continues when its user signs in again. Its times come from the provider's clock.
         let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
-        // Only a sign-in just now is a new one, not a page from the browser's history, and never a transfer.
+        // Only a sign-in just now is new. A page from the browser's history is not, and a transfer never is.
         let hasSignedIn =
             begun.map {
                 session.origin != .transfer && signedIn.advanced(by: leeway) >= $0

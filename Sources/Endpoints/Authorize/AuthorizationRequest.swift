@@ -6,7 +6,7 @@ import Vocabulary
 
 /// A validated authorization request (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1).
 struct AuthorizationRequest: Sendable {
-    /// Whether the client wants the user to be asked.
+    /// The client's wish about asking the user (`prompt`).
     enum Prompt: Sendable, Equatable {
         /// Ask if needed.
         case any
@@ -29,10 +29,10 @@ struct AuthorizationRequest: Sendable {
     let prompt: Prompt
     /// The maximum time since the user authenticated, in seconds. `nil` for no maximum.
     let maxAge: Int64?
-    /// The levels that the client requires by the gateway's or a provider's names, in order of preference
+    /// The levels that the client requires, by the names of the gateway or a provider, in order of preference
     /// (`acr_values`, or an essential `acr` in `claims`). `nil` for any level.
     let acrValues: [String]?
-    /// What the user would type at the provider. `nil` if the client does not know it.
+    /// The text that the user would type at the provider (`login_hint`). `nil` if the client sends none.
     let loginHint: String?
     /// The provider where the client wants the user to sign in (Auth0's `connection`). `nil` for any provider.
     let connection: String?
@@ -40,7 +40,7 @@ struct AuthorizationRequest: Sendable {
     let idTokenHint: String?
     /// The organization (`org_id` or `org_name`) that a session-transfer token's user must have. `nil` for any user.
     let organization: String?
-    /// The session-transfer token in the query. `nil` if none exists.
+    /// The session-transfer token among the parameters. `nil` if there is none.
     let transferToken: Secret?
 
     /// The maximum length of `state` and `nonce`, in bytes.
@@ -168,7 +168,7 @@ struct AuthorizationRequest: Sendable {
         return (client, client.callbacks[0].text)
     }
 
-    /// Returns how the answer reaches the client. An unsupported mode is reported in the query.
+    /// Returns how the answer reaches the client. The error for an unsupported mode is sent in the query.
     private static func mode(_ name: String?, _ target: String, _ client: ClientSettings) -> AuthorizationAnswer.Mode {
         switch name {
         case "form_post": return .formPost
@@ -181,7 +181,8 @@ struct AuthorizationRequest: Sendable {
         }
     }
 
-    /// Returns the S256 challenge, 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
+    /// Returns the S256 challenge, 43 characters of base64url. `nil` if a confidential client sends none. A public
+    /// client must send one (RFC 9700 2.1.1).
     private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(OAuthError) -> String? {
         guard values["code_challenge"] != nil else {
             guard values["code_challenge_method"] == nil else {
@@ -226,8 +227,8 @@ struct AuthorizationRequest: Sendable {
         return seconds
     }
 
-    /// Returns the levels that the client requires. An essential claim wins over `acr_values`, which only state a
-    /// preference (OpenID Connect Core 5.5.1.1).
+    /// Returns the levels that the client requires. An essential claim takes precedence over `acr_values`, which only
+    /// state a preference (OpenID Connect Core 5.5.1.1).
     private static func acrValues(_ values: Parameters) throws(OAuthError) -> [String]? {
         let wanted = values["acr_values"]?.split(separator: " ").map(String.init) ?? []
         let demanded = try Self.essentialACR(values["claims"])
@@ -278,8 +279,8 @@ extension AuthorizationRequest.Response {
         }
     }
 
-    /// Refuses parameters that do not fit the response. An id_token is posted or passed to the page, so that it is in
-    /// no URL, and requires a nonce (OpenID Connect Core 3.2.2.1).
+    /// Rejects parameters that do not fit the response type. An id_token must be posted or passed to a page, so that no
+    /// URL contains it, and requires a nonce (OpenID Connect Core 3.2.2.1).
     fileprivate func check(
         _ mode: String?,
         nonce: String?,

@@ -1,8 +1,7 @@
 import Pages
 import Vocabulary
 
-/// The page that posts an answer to the client (OAuth 2.0 Form Post Response Mode 1.0), by script if scripts run,
-/// otherwise with its button.
+/// The page that posts an answer to the client (OAuth 2.0 Form Post Response Mode 1.0), by script or with a button.
 enum FormPostPage {
     private static let script = WebPage.Script("document.forms[0].submit()")
 

@@ -4,7 +4,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `POST /oauth/par` (RFC 9126): a client sends its authorization request, and the browser only a reference.
+/// `POST /oauth/par` (RFC 9126): a client sends its authorization request, and the browser only sends a reference.
 package struct PushedRequestEndpoint: Sendable {
     /// The beginning of every `request_uri` (RFC 9126 2.2).
     static let prefix = "urn:ietf:params:oauth:request_uri:"
@@ -37,7 +37,7 @@ package struct PushedRequestEndpoint: Sendable {
         .oauth("/oauth/par", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
 
-    /// Returns 201 with the `request_uri`, or at once the refusal that `/authorize` would give.
+    /// Returns 201 with the `request_uri`. A request that `/authorize` would refuse is refused here.
     private func answer(_ request: EndpointRequest) async throws(OAuthError) -> EndpointResponse {
         let call = try await self.authentication.call(request, readsJSONAsForm: true)
         let (parameters, clientID) = (call.parameters, call.requester.client.clientID)

@@ -6,8 +6,7 @@ import Vocabulary
 /// The metadata at `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID
 /// Connect Discovery 1.0).
 package struct ServerMetadata: Sendable {
-    /// The issuer in tokens and metadata: the URL of the first host with endpoints, with the final slash that Auth0's
-    /// SDKs expect.
+    /// The issuer in tokens and metadata: the origin of the first host with endpoints plus `/`, for Auth0's SDKs.
     private let issuer: String
 
     private let signsIn: Bool
@@ -69,7 +68,7 @@ package struct ServerMetadata: Sendable {
             "claims_supported": .array((["sub"] + UserInfoClaims.names).map { .string($0) }),
         ]
         for endpoint in ["token", "revocation", "introspection"] {
-            // Public clients cannot introspect, because anyone can send a request as one.
+            // Public clients cannot introspect, because anyone can send a request in their name.
             let methods = ClientAuthenticationMethod.allCases.filter { $0 != .none || endpoint != "introspection" }
             let algorithms = ClientAssertions.algorithms
             document["\(endpoint)_endpoint_auth_methods_supported"] = .array(methods.map { .string($0.rawValue) })

@@ -1,7 +1,7 @@
 import Cryptography
 import Vocabulary
 
-/// Marks that identify an authorization request when it returns from the sign-in page, so that the user is asked once.
+/// Marks that identify an authorization request when it returns from the sign-in page, so that users are asked once.
 struct SignInMarks: Sendable {
     /// The query parameter that carries a mark.
     static let parameter = "sallyport_signed_in"
@@ -26,7 +26,7 @@ struct SignInMarks: Sendable {
         return now.since(time) <= Self.lifetime ? time : nil
     }
 
-    /// Returns the sealing context of a mark. Records cannot have it, because theirs begin with `sp:`.
+    /// Returns the sealing context of a mark. It differs from the contexts of records, which begin with `sp:`.
     private static func place(_ parameters: [(name: String, value: String)]) -> [UInt8] {
         Array("authorize ".utf8) + SHA256.digest(Array(FormText.encoded(parameters).utf8)).bytes
     }

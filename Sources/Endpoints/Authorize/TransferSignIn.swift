@@ -6,8 +6,8 @@ import Vocabulary
 
 /// Signs users in with the session-transfer tokens of authorization requests.
 ///
-/// As on routes, the cookie is tried before the query, each if the client accepts tokens there. A token is tried once:
-/// a handled cookie is cleared and marked, and a refused one leaves the rest of the request unchanged.
+/// As on routes, the token in the cookie is tried before the token in the query, each if the client accepts tokens
+/// there. A token is tried once: a handled cookie is cleared and marked. After a refused token, the request continues.
 struct TransferSignIn: Sendable {
     let handoff: HandoffConsumer
     let cookies: HandoffCookies
@@ -20,17 +20,17 @@ struct TransferSignIn: Sendable {
         var user: NewSession?
         /// The browser's own session. `nil` if it has none or it has ended.
         var existing: FoundSession?
-        /// The `Set-Cookie` fields of an answer after which the browser need not repeat the tokens.
+        /// The `Set-Cookie` fields of the answer, unless the browser has to repeat the attempt (`repeating`).
         var fields: [(name: String, value: String)] = []
         /// The `Set-Cookie` field that lets the browser repeat the attempt. `nil` if no token was tried.
         var repeating: (name: String, value: String)?
-        /// Whether the user has to sign in despite any session, because a token of the request is not accepted.
+        /// Whether the user has to sign in even with a session, because a token of the request is not accepted.
         var demandsSignIn = false
         /// Whether a rule requires the sign-in, so that no other token would help.
         var isSignInRuled = false
         /// The error that denied the sign-in. `nil` if it was not denied.
         var denial: OAuthError?
-        /// Why a token could not be judged. `nil` if every token was.
+        /// The error of the store that kept a token from being judged. `nil` if every token was judged.
         var failure: StoreError?
 
         /// Returns whether the token's user, or without a token the signed-in user, is not the user with this id.
@@ -40,7 +40,7 @@ struct TransferSignIn: Sendable {
             return !session.identity.id.isExactly(userID)
         }
 
-        /// Returns whether the user signed in at a provider that is not listed. Empty for any provider.
+        /// Returns whether the user signed in at a provider that is not in `providers`. An empty list allows all.
         func isElsewhere(than providers: [String]) -> Bool {
             guard !providers.isEmpty, let session = self.user?.session ?? self.existing?.session else { return false }
             return !providers.contains(session.identity.realm.name)
@@ -80,7 +80,7 @@ struct TransferSignIn: Sendable {
         var endsOtherUser = true
         /// The organization that the client requires of the token's user. `nil` for any user.
         var organization: String?
-        /// The secret for each token's attempt: the one that the browser repeats, otherwise a new one.
+        /// The secret for the attempts: the secret that the browser sent again, otherwise a new one.
         let attempt: AttemptSecret
 
         init(client: ClientSettings, request: EndpointRequest, requester: Requester) {

@@ -4,10 +4,10 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The sign-in of a browser for a native app. The browser gets no session, and keeps one that it has.
+/// The sign-in of a browser for a native app. The browser gets no session. If it has one, it keeps it.
 extension BrowserSessionEndpoints {
-    /// Returns `/.sallyport/app`, which begins the sign-in for the flow in the query. The provider is the one in the
-    /// query, the only one, or one that the user chooses. `nil` if users sign in only at a provider's own pages.
+    /// Returns the endpoint `/.sallyport/app`, which begins the sign-in for the flow in the query. The provider is
+    /// named in the query, the only one, or chosen by the user. `nil` if users sign in only at a provider's own pages.
     func appEndpoint(_ native: NativeSignIns) -> Endpoint? {
         let ways = self.ways.all.filter { if case .pages = $0.kind { false } else { true } }
         guard !ways.isEmpty else { return nil }
@@ -42,7 +42,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Answers for the app of the flow in a query or form, or refuses.
+    /// Calls `answer` with the app of the flow in the form, or in the query without a form. Refuses an invalid flow.
     private func withApp(
         _ request: EndpointRequest,
         _ native: NativeSignIns,

@@ -8,7 +8,7 @@ extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/callback`, and `/.sallyport/callback/NAME` on a host with several providers. The answer
     /// is 303 to the page that the user wanted, with the new session's cookie, or a page with the reason for a failure.
     /// If the provider or the store cannot answer, the cookies stay and the page can be loaded again. A sign-in whose
-    /// cookie had no room, because many tabs began one, restarts by itself: the provider knows the user by then.
+    /// cookie was shortened, because many tabs began sign-ins, restarts by itself: the provider knows the user by then.
     ///
     /// - Parameter named: The provider of a callback path with a name. `nil` for the path without one.
     func comeBack(_ request: EndpointRequest, _ named: BrowserSignInFlow?) async -> EndpointResponse {
@@ -53,7 +53,7 @@ extension BrowserSessionEndpoints {
     private static let posted = "posted"
 
     /// Answers `POST /.sallyport/callback`, for a provider that answers with a form: 303 to the same path by GET, with
-    /// the sealed answer (`PostedAnswer`). It begins and ends nothing, so anyone may post it any number of times.
+    /// the sealed answer (`PostedAnswer`). It changes no state, so anyone may post it any number of times.
     private func take(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointResponse {
         guard request.isNavigation else { return self.refuse(.signInNotNavigation, request) }
         guard let flow = named ?? self.ways.flows.first, request.query.isEmpty,
@@ -64,7 +64,7 @@ extension BrowserSessionEndpoints {
         return .seeOther("\(place)?\(Self.posted)=\(text)")
     }
 
-    /// Returns the request with a posted answer, if it carries one, in the query.
+    /// Returns the request. If it carries a posted answer, the answer replaces the query.
     private func unsealed(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointRequest {
         guard let text = request.only(Self.posted), let flow = self.ways.flows.first else { return request }
         let place = Self.callbackPath(of: named?.name, by: request.design)

@@ -4,7 +4,7 @@ import Vocabulary
 /// The sign-in page that asks for the user's address first (`sign_in: identifier_first`). The answer depends only on
 /// the domain, so it does not reveal whether a user exists.
 extension BrowserSessionEndpoints {
-    /// Answers `GET /.sallyport/login` with the form for the address, which keeps the demand of the page.
+    /// Answers `GET /.sallyport/login` with the form for the address. The form keeps `demand`.
     func askForIdentifier(_ request: EndpointRequest, _ demand: SignInDemand) -> EndpointResponse {
         self.noticing(request, demand) { notice in
             Page.askForIdentifier(request, self.form(request, demand), notice: notice)
@@ -16,7 +16,7 @@ extension BrowserSessionEndpoints {
         return .identifier(to: SignInPath.leading(to: returnTo.utf8, demanding: demand))
     }
 
-    /// Returns the form if it is the one for the address. `nil` for any other form.
+    /// Returns the posted form if it is the form for the address. `nil` for any other form.
     func identifierForm(_ request: EndpointRequest) -> BodyParameters? {
         guard self.asksForIdentifier(request, self.ways.all),
             let form = try? BodyParameters(request, accepting: [.form]), form.text(Page.identifierFirst) != nil
@@ -24,9 +24,10 @@ extension BrowserSessionEndpoints {
         return form
     }
 
-    /// Answers with the address in a form posted from a page of this host, and the demand that hints at it.
+    /// Calls `answer` with the address in a form that a page of this host posted, and with a demand that has the
+    /// address as its hint. Refuses forms of other sites.
     ///
-    /// - Parameter again: Makes the form that replaces one without an address.
+    /// - Parameter again: Makes the form to show if the posted form has no address.
     private func identified(
         _ request: EndpointRequest,
         _ form: BodyParameters,
@@ -47,7 +48,7 @@ extension BrowserSessionEndpoints {
     }
 
     /// Answers `POST /.sallyport/login` with an address only: 303 to the provider whose domains include it, or the page
-    /// with all ways, whose form for a password has the address.
+    /// with all ways to sign in, whose password form contains the address.
     func identify(_ request: EndpointRequest, _ form: BodyParameters) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         return await self.identified(request, form, demand, again: { self.form(request, demand) }) { demand, address in

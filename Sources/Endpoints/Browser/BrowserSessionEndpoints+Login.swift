@@ -22,7 +22,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Redirects to the provider, even a signed-in user: a route may require it. HEAD and prefetches begin nothing.
+    /// Redirects to the provider, even if a user is signed in: a route may require it. HEAD and prefetches do nothing.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)
@@ -36,7 +36,7 @@ extension BrowserSessionEndpoints {
         return await self.begin(request, flow, returnTo: returnTo, demanding: demand)
     }
 
-    /// Redirects to the provider, with a cookie that completes the sign-in later.
+    /// Redirects to the provider, with a cookie that is needed to complete the sign-in.
     ///
     /// - Parameters:
     ///   - returnTo: A safe path on this host.
@@ -77,7 +77,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The cookies of unfinished sign-ins at a provider, one for each, because several tabs may sign in at once.
+    /// The cookies of unfinished sign-ins at a provider, one for each sign-in. Several tabs may sign in at once.
     var signInCookies: KeptCookies {
         KeptCookies(sessionCookie: self.cookies.name, prefix: "signin-", lifetime: KeptSignIn.lifetime, most: 5)
     }
@@ -99,7 +99,7 @@ extension BrowserSessionEndpoints {
     ) -> EndpointResponse {
         var demand = demand
         switch reason {
-        // Without asking the user, the sign-in would end in this way again.
+        // If the user is not asked, the sign-in fails again in the same way.
         case .signInInsufficient, .signInInteractionRequired, .signInNotAllowed, .signInRepeated: demand.isAgain = true
         default: break
         }

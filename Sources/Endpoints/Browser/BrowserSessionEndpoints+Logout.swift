@@ -13,7 +13,7 @@ extension BrowserSessionEndpoints {
         return Page.signOut(request, returnTo: returnTo, stay: self.pageBefore(request) ?? "/")
     }
 
-    /// Returns the page of this host in `Referer`. `nil` if none exists, or it is a page for signing in or out.
+    /// Returns the page of this host in `Referer`. `nil` if there is none, or if it is a page for signing in or out.
     private func pageBefore(_ request: EndpointRequest) -> String? {
         guard let referrer = request.field("referer"), ReturnTo.url(referrer)?.origin == request.origin else {
             return nil
@@ -23,11 +23,11 @@ extension BrowserSessionEndpoints {
         return isOfSignOut ? nil : page
     }
 
-    /// Answers `POST /.sallyport/logout` once every loop has forgotten the session, or if none exists. 303 leads to
-    /// the provider's sign-out if it has one, otherwise to `return_to`. If the store cannot confirm the end, the answer
-    /// is 503 and the page with the button.
+    /// Answers `POST /.sallyport/logout` once every loop has forgotten the session, or if there is no session. The
+    /// answer is 303 to the provider's sign-out page if there is one, otherwise to `return_to`. If the store cannot
+    /// confirm the end, it is 503 with the page with the button.
     ///
-    /// `Accept: application/json` gets 204, or 200 with the `redirect_to` of the provider's sign-out.
+    /// With `Accept: application/json`, the answer is 204, or 200 with the provider's sign-out page in `redirect_to`.
     ///
     /// A token in a field, which no other site can make a browser send, takes precedence over the cookie.
     func signOut(_ request: EndpointRequest) async -> EndpointResponse {

@@ -7,8 +7,7 @@ extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login` with the form and links to the providers, even if a user is signed in. A route
     /// may require a new sign-in, whose session replaces the current one.
     ///
-    /// The form is filled with the address that the demand hints at. A signed-in user can also continue without a new
-    /// sign-in, unless more is required.
+    /// The form contains the login hint of `demand`. If `demand` is empty, a signed-in user can also continue.
     func askToSignIn(
         _ request: EndpointRequest,
         _ ways: [SignInWay],
@@ -40,7 +39,7 @@ extension BrowserSessionEndpoints {
         return page
     }
 
-    /// Returns the page's sentence for the reason why the browser comes.
+    /// Returns the notice for the reason why the browser comes to the sign-in page.
     private func sentence(_ notice: SignInNotice) -> Page.Notice {
         let lifetimes = self.sessions.lifetimes(withTransfers: self.hasTransfers)
         // The page has no words for a shorter time.
@@ -53,7 +52,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns the session of a signed-in browser. `nil` if it has none, or an actor's, who cannot continue here.
+    /// Returns the session of a signed-in browser. `nil` if it has none, or if an actor uses it, who cannot continue.
     private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
         guard !request.credentials.sessionCookies.isEmpty,
             let live = try? await self.sessions.presented(by: request.requester), live.count == 1,
@@ -76,8 +75,8 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns what a sign-in page offers: the form if it is one of the ways, and links for the rest. The way that this
-    /// browser used last comes first.
+    /// Returns the ways to sign in that a page offers: the form if it is one of `ways`, and links for the rest. The way
+    /// that this browser used last comes first.
     ///
     /// - Parameter path: Returns the target of a way's link.
     func offer(
@@ -123,7 +122,7 @@ extension BrowserSessionEndpoints {
                 reason: reason
             )
         }
-        // Login CSRF: a page of another site must not sign the browser in as another user, nor have its input shown.
+        // Login CSRF: a page of another site must not sign the browser in as another user, or fill in the form.
         guard SameOrigin.isProven(request) else {
             let account = passwords.accountName(of: identifier)
             await self.sessions.recordDenial(.requestCrossSite, account: account, for: request.requester)
@@ -153,11 +152,11 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The name of the way with the form. `nil` if none exists.
+    /// The name of the way to sign in with a password. `nil` if none exists.
     private var passwordName: String? { self.ways.all.first(where: \.hasForm)?.name }
 }
 
 extension SignInWay {
-    /// Whether the way is the form of the page.
+    /// Whether the way is the form for a password.
     var hasForm: Bool { if case .password = self.kind { true } else { false } }
 }

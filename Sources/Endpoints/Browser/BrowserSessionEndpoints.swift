@@ -7,7 +7,7 @@ import Vocabulary
 package struct BrowserSessionEndpoints: Sendable {
     /// Returns the path where a provider's sign-out ends, which is registered at the provider.
     package static func signedOutPath(by design: PageDesign) -> String { design.path(Page.signedOut) }
-    /// Returns the path where a provider sends browsers back to, which is registered at the provider.
+    /// Returns the path to which a provider sends browsers back, which is registered at the provider.
     package static func callbackPath(by design: PageDesign) -> String {
         design.base.isEmpty ? self.callback : OAuth2ProxyEndpoints.callback
     }
@@ -41,7 +41,7 @@ package struct BrowserSessionEndpoints: Sendable {
     ///   - cookieName: The configured name of the session cookie.
     ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
     ///   - hasTransfers: Whether some route signs browsers in with a transfer token.
-    ///   - native: Signs users of native apps in with the browser. `nil` if apps have no such sign-in.
+    ///   - native: Signs users of native apps in through the browser. `nil` if apps cannot do this.
     ///   - providerSignOut: Continues a sign-out at the provider. `nil` if users sign in with passwords.
     ///   - identifierFirst: The hosts (`host[:port]`) whose sign-in page asks for the user's address first.
     package init(
@@ -110,11 +110,11 @@ package struct BrowserSessionEndpoints: Sendable {
             }
     }
 
-    /// Redirects to the page behind the sign-in page if the link carries a session-transfer token, with the token. The
-    /// page's route judges the token, and comes back without it if it is refused. `nil` if there is no token, or if no
-    /// token suffices because the user has to authenticate again.
+    /// If the link carries a session-transfer token, redirects with it to the page that the sign-in would lead back to.
+    /// That page's route judges the token. If the token is refused, the browser comes back without it. `nil` if there
+    /// is no token, or if no token suffices because the user has to authenticate again.
     ///
-    /// The token goes only to the page of this host that the link names, and to no `return_to`.
+    /// The token is passed only to the page of this host that the link names, and is never part of a `return_to`.
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {
         let tokens = request.parameters(self.handoffParameter).filter { !$0.isEmpty }
         guard request.isTopLevelPageLoad, tokens.count == 1, !SignInDemand(request.query).isAgain else { return nil }
@@ -131,7 +131,7 @@ package struct BrowserSessionEndpoints: Sendable {
         .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
-    /// Returns the page of the request's host that the request leads back to, from a path or a URL of the host.
+    /// Returns the page of the request's host to lead back to, which `values` has as a path or a URL of the host.
     func returnTo(_ values: [String], _ request: EndpointRequest) -> String {
         ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
     }

@@ -7,9 +7,9 @@ import Vocabulary
 /// Logout 1.0) and `/v2/logout` (Auth0's).
 ///
 /// They end the sessions that `/.sallyport/logout` ends, and then redirect to a URL that the client has registered. A
-/// page or provider on the way leads back to the request, because a browser without a session is redirected at once.
-/// The user is asked first, unless an id_token proves that the client knows the user (RP-Initiated Logout 2), or no
-/// other site can have made the request.
+/// confirmation page or the provider's sign-out page leads back to the request. The browser has no session by then, and
+/// is redirected at once. The user is asked first, unless an id_token proves that the client knows the user
+/// (RP-Initiated Logout 2), or no other site can have made the request.
 package struct ClientLogoutEndpoints: Sendable {
     private let browser: BrowserSessionEndpoints
     private let clients: ClientRegistry
@@ -115,7 +115,7 @@ struct ClientLogout: Sendable {
         var all: [String] { ["client_id", self.target] + [self.state, self.hint].compactMap(\.self) }
     }
 
-    /// `id_token_hint`
+    /// The `id_token_hint` of the request.
     enum Hint: Sendable {
         case none
         /// It is not an id_token of this gateway.
@@ -128,7 +128,7 @@ struct ClientLogout: Sendable {
     private let state: String?
     private var clientID: String?
     private let hint: Hint
-    /// Why nothing is done. `nil` if the request is valid.
+    /// The reason why the request is refused. `nil` if it is valid.
     private(set) var objection: Reason?
 
     init(_ query: [(name: String, value: String)], _ names: Names, _ hint: Hint, clients: ClientSnapshot) {
@@ -167,7 +167,7 @@ struct ClientLogout: Sendable {
         return target + (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("state", state)])
     }
 
-    /// Returns the request for a browser that has no session, without what proves who is signed in.
+    /// Returns the path and query of this request without `id_token_hint`, for a browser that has no session then.
     func path(_ path: String, _ names: Names) -> String {
         var parameters: [(String, String)] = []
         if let clientID = self.clientID { parameters.append(("client_id", clientID)) }
@@ -177,7 +177,8 @@ struct ClientLogout: Sendable {
     }
 
     /// Returns whether the user need not be asked: the client has an id_token of the signed-in user, or no other site
-    /// made the request. Without proof the user decides, because a hint names the client's session, not the browser's.
+    /// made the request. Otherwise the user decides, because a hint is about the client's session, which may differ
+    /// from the browser's.
     func isProven(for live: [FoundSession], _ request: EndpointRequest) -> Bool {
         switch self.hint {
         case .own(let token): live.allSatisfy { $0.session.identity.id.isExactly(token.subject) }

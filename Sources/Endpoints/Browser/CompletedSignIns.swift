@@ -6,14 +6,15 @@ struct CompletedSignIns: Sendable {
     /// The name of the session cookie, which begins this cookie's name.
     let sessionCookie: String
 
-    /// The number of completed sign-ins within the period that is a loop: something loses the sessions.
+    /// The number of completed sign-ins within `period` that indicates a loop, in which something loses the sessions.
     var most = 3
     var period: Duration = .seconds(60)
 
     private static let label = "recent"
 
-    /// Returns the cookie of sign-ins at a provider's own pages, whose end the gateway does not notice. A loop repeats
-    /// within moments, and a user may open several pages at once.
+    /// Returns the cookie of sign-ins at a provider's own pages, whose end the gateway does not notice. The period is
+    /// short, because a loop repeats within moments. The limit is higher, because a user may open several pages at
+    /// once.
     static func begun(sessionCookie: String) -> CompletedSignIns {
         CompletedSignIns(sessionCookie: sessionCookie, most: 6, period: .seconds(10))
     }
@@ -23,7 +24,7 @@ struct CompletedSignIns: Sendable {
         self.times(request, at: now).count >= self.most
     }
 
-    /// Returns the `Set-Cookie` field that notes a completed sign-in.
+    /// Returns the `Set-Cookie` field that records a completed sign-in.
     func note(_ request: EndpointRequest, at now: UnixTime) -> (name: String, value: String) {
         let times = (self.times(request, at: now) + [now.seconds]).suffix(self.most)
         let value = Secret(times.map(String.init).joined(separator: "."))
@@ -35,7 +36,7 @@ struct CompletedSignIns: Sendable {
         return ("set-cookie", cookie.setting(value))
     }
 
-    /// Returns the times within the period, in seconds since 1970. Changing them harms only the browser.
+    /// Returns the times within the period, in seconds since 1970. A browser that changes them harms only itself.
     private func times(_ request: EndpointRequest, at now: UnixTime) -> [Int64] {
         guard let value = request.credentials.companion(Self.label), value.bytes.count <= 128 else { return [] }
         return String(decoding: value.bytes, as: UTF8.self).split(separator: ".").compactMap { Int64($0) }

@@ -5,7 +5,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The page, on every host, where the user confirms a sign-in by link.
+/// The page on every host where the user confirms a sign-in by link.
 ///
 /// ```
 /// page with a token  ->  /.sallyport/handoff, which asks  ->  POST  ->  the page, whose navigation consumes the token
@@ -87,7 +87,7 @@ package struct HandoffEndpoint: Sendable {
                 elsewhere: request.origin + pending.target
             )
         case .ended(.signedIn(let token, let session, _)):
-            // The user had confirmed it, and the answer was lost.
+            // The user had already confirmed the sign-in, but the answer was lost.
             let signedIn = self.requestCookies.signedIn(token, session, by: self.sessions, request)
             return self.leave(pending, request, fields: signedIn)
         case .ended(.renewed(let token, let session, _)):
@@ -129,7 +129,7 @@ package struct HandoffEndpoint: Sendable {
         guard let pending = self.pending(request) else { return await self.expired(request, requester) }
         let form = try? BodyParameters(request, accepting: [.form])
         let proof = form?.text(Page.handoffProof).map { Array($0.utf8) } ?? []
-        // Another tab may have replaced the link that this form asks about. Its page asks again.
+        // Another tab may have replaced the link that this form asks about. The page then asks about the new link.
         guard constantTimeEqual(proof, pending.proof.bytes) else { return .seeOther(HandoffPath.path) }
         let confirmed = self.handoff.confirmed(pending, on: request.authority)
         let value = AttemptCookie.value(pending.attempt, moving: pending.token.bytes, confirmed: confirmed)
@@ -143,7 +143,7 @@ package struct HandoffEndpoint: Sendable {
         }
     }
 
-    /// Answers if nothing waits to be confirmed. A signed-in browser, e.g. after going back, goes to the start page.
+    /// Answers if no sign-in waits for confirmation. A signed-in browser, e.g. after going back, is sent to `/`.
     private func expired(_ request: EndpointRequest, _ requester: Requester) async -> EndpointResponse {
         let present = (try? await self.sessions.presented(by: requester)) ?? []
         return present.isEmpty

@@ -22,7 +22,7 @@ package struct HostSignInEndpoints: Sendable {
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
     ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
-    ///   - share: Also signs a browser in after a handoff on the host where users sign in. `nil` to skip that.
+    ///   - share: After a handoff on another host, signs the browser in where users sign in. `nil` to disable this.
     package init(
         _ tickets: HostTickets,
         sessions: SessionService,
@@ -40,7 +40,7 @@ package struct HostSignInEndpoints: Sendable {
     /// Returns these endpoints and `endpoints`, whose sign-in page leads away from hosts whose users sign in elsewhere.
     /// Without such hosts, returns only `endpoints`.
     ///
-    /// - Parameter leads: False for a provider whose own cookie is valid on every host, because its page leads back.
+    /// - Parameter leads: False if the provider's own cookie is valid on every host: its page leads back by itself.
     package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
         guard self.tickets.hosts.isShared else { return endpoints }
         guard leads else { return endpoints + self.own }
@@ -84,7 +84,7 @@ package struct HostSignInEndpoints: Sendable {
     // MARK: The host that asks
 
     /// Redirects `/.sallyport/login` to the host where this host's users sign in, with a cookie for the nonce. `nil` if
-    /// they sign in here. A form that was posted here is not read, because no password is checked on this host.
+    /// they sign in here. Of a posted form only `return_to` is read, because no password is checked on this host.
     private func leaveToSignIn(_ request: EndpointRequest) -> EndpointResponse? {
         guard let issuer = self.tickets.hosts.signInHost(of: request.authority) else { return nil }
         guard request.method != "HEAD" else { return .noContent() }
@@ -132,7 +132,7 @@ package struct HostSignInEndpoints: Sendable {
     private var completed: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 
     var nonces: KeptCookies {
-        // They are short, and a browser that restores its tabs may request many tickets at once.
+        // Nonces are short, and a browser that restores its tabs may request many tickets at once.
         KeptCookies(sessionCookie: self.cookies.name, prefix: "ticket-", lifetime: TicketRequest.lifetime, most: 25)
     }
 
@@ -150,7 +150,7 @@ package struct HostSignInEndpoints: Sendable {
             self.tickets.recordRefusal(.ticketMalformed, for: requester)
             return self.refuse(.ticketMalformed, request)
         }
-        // A browser that gets no ticket is signed in on the host it came from.
+        // A browser that gets no ticket goes back to the host that it came from, where it is signed in.
         let back = asked.back.map { EndpointResponse.seeOther(request.origin + $0) }
         let outcome: TicketIssue
         do throws(NotDone) {
@@ -258,7 +258,7 @@ package struct HostSignInEndpoints: Sendable {
     }
 
     /// Answers `GET /.sallyport/adopt` for a browser that a handoff signed in on another host. If it has no session
-    /// here, this host requests a ticket from there. Otherwise the browser returns at once.
+    /// here, this host requests a ticket from the other host. Otherwise the browser returns at once.
     private func adopt(_ request: EndpointRequest, _ share: HandoffShare) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
         let now = self.sessions.clock.now()

@@ -1,22 +1,22 @@
 import Vocabulary
 
-/// The cookies of one purpose that a browser keeps while it is elsewhere, one for each id because of several tabs.
+/// The cookies for one purpose that a browser keeps while it is on another site, one for each tab.
 ///
-/// A browser that restores its tabs may begin many at once, but a request has room for few. The oldest are then
+/// A browser that restores its tabs may need many at once, but a request has room for few. The oldest are then
 /// shortened: they can no longer be completed, but still have the page that the browser wanted.
 struct KeptCookies: Sendable {
     /// The name of the session cookie, which begins the names of these cookies.
     let sessionCookie: String
     /// The part of the names between the session cookie's name and the id.
     let prefix: String
-    /// How long a browser keeps a whole cookie.
+    /// The lifetime of a whole cookie.
     let lifetime: Duration
     /// The maximum number of whole cookies.
     let most: Int
 
     /// The maximum number of shortened cookies. The oldest are cleared.
     private static let mostShort = 20
-    /// How long a browser keeps a shortened cookie. Tabs are often left alone for a while.
+    /// The lifetime of a shortened cookie. Users often leave tabs alone for a while.
     private static let shortLifetime = Duration.seconds(3600)
     /// The maximum size of all cookies in bytes. A request may have 16 KiB of cookies, and the app needs some of them.
     private static let room = 8192
@@ -35,9 +35,9 @@ struct KeptCookies: Sendable {
     }
 
     /// Returns the `Set-Cookie` fields that keep a new value and shorten the oldest values if there is no room for all.
-    /// They also clear values that are expired, unreadable or without room.
+    /// The fields also clear values that are expired or unreadable, or for which there is no room.
     ///
-    /// - Parameter read: Reads a value with its id. `nil` if the gateway did not make it.
+    /// - Parameter read: Reads a value with its id. Returns `nil` if the gateway did not make it.
     func keep(
         _ kept: Secret,
         id: String,
@@ -62,7 +62,7 @@ struct KeptCookies: Sendable {
         short.sort { $0.kept.begunAt < $1.kept.begunAt }
         var shortSize = short.reduce(0) { $0 + $1.size }
         while size + shortSize > Self.room || short.count > Self.mostShort, let first = short.first {
-            // A whole one is shortened if that gains much, so that none of many tabs is forgotten.
+            // A whole cookie is shortened if this saves at least a quarter, so that no tab is forgotten.
             if short.count <= Self.mostShort, let oldest = whole.first, let value = oldest.kept.shortened(),
                 value.bytes.count * 4 <= oldest.size * 3
             {
@@ -81,7 +81,7 @@ struct KeptCookies: Sendable {
             + gone.map { self.clearing(self.shortPrefix + $0, request) }
     }
 
-    /// Returns the `Set-Cookie` fields that clear what is kept under `id`.
+    /// Returns the `Set-Cookie` fields that clear the cookies under `id`.
     func clear(_ id: String, _ request: EndpointRequest) -> [(name: String, value: String)] {
         [self.prefix, self.shortPrefix].map { $0 + id }.filter { label in
             request.credentials.companions.contains { $0.label == label }
@@ -138,7 +138,7 @@ struct KeptCookies: Sendable {
         SessionCookie(name: "\(self.sessionCookie)-\(label)", reach: request.cookieReach, maxAge: maxAge)
     }
 
-    /// Returns whether the text can be an id. Nothing else goes into a `Set-Cookie` field.
+    /// Returns whether the text can be an id. Nothing else becomes part of a cookie's name.
     private static func isID(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F }

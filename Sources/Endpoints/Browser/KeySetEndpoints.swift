@@ -2,13 +2,14 @@ package import JOSE
 import Settings
 import Vocabulary
 
-/// The gateway's public keys as JWK sets (RFC 7517 5). On every host they are the keys of its assertions, for apps and
-/// services behind it. At the usual path, hosts with endpoints also serve the keys of id_tokens, for clients.
+/// The gateway's public keys as JWK sets (RFC 7517 5). Every host serves the keys of the gateway's assertions, for the
+/// apps and services behind it. At `/.well-known/jwks.json`, hosts with endpoints add the keys of id_tokens, for
+/// clients.
 package struct KeySetEndpoints: Sendable {
-    /// How long a cache may keep the set.
+    /// The time for which a cache may keep the set.
     package static let maxAge = Duration.seconds(300)
-    /// How long a key is published before it may sign, which is longer than verifiers cache the set. Libraries refresh
-    /// it at their own pace, for example mod_auth_openidc once an hour.
+    /// The time for which a key is published before it may sign. It must be longer than verifiers cache the set.
+    /// Libraries refresh it at their own pace, for example mod_auth_openidc once an hour.
     package static let settlingTime = Duration.seconds(3600)
 
     private let assertions: JWKSet

@@ -3,7 +3,7 @@ package import Settings
 import Vocabulary
 
 /// The paths of oauth2-proxy, for proxy configurations that were written for it. They lead to the gateway's own pages,
-/// which are also served under `/oauth2/`, because these proxies send nothing else.
+/// which are also served under `/oauth2/`, because proxies with these configurations forward no other path.
 package struct OAuth2ProxyEndpoints: Sendable {
     private static let signInPaths = ["/oauth2/start", "/oauth2/sign_in"]
     private static let signOutPath = "/oauth2/sign_out"
@@ -12,7 +12,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
     /// The methods of the paths. Apps sign out with links and with forms.
     private static let methods = ["GET", "HEAD", "POST"]
 
-    /// The origins of the hosts. A page of any of them may be wanted.
+    /// The origins of the hosts. The wanted page may be on any of them.
     private let origins: ServedOrigins
     private let handoffParameter: String
 
@@ -49,8 +49,8 @@ package struct OAuth2ProxyEndpoints: Sendable {
         ]
     }
 
-    /// Returns the wanted page: `rd`, otherwise the field that the proxy sets. It is a URL of one of the hosts or a
-    /// path of this one, otherwise `/`.
+    /// Returns the wanted page: `rd`, otherwise the field that the proxy sets. The page is a URL of one of the hosts or
+    /// a path of this host, otherwise `/`.
     func page(_ request: EndpointRequest) -> (origin: String, path: String) {
         var wanted = request.parameters("rd")
         if wanted.isEmpty { wanted = [request.field(WantedPageField.name)].compactMap(\.self) }
@@ -61,7 +61,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
         return (request.origin, self.page(wanted))
     }
 
-    /// Returns the wanted page, or `/` for a page under `/oauth2/`, which nginx names if a user opens it: a loop.
+    /// Returns the wanted page, or `/` for a page under `/oauth2/`. nginx names such a page if a user opens it: a loop.
     private func page(_ values: [String]) -> String {
         let page = ReturnTo.page(values, without: self.handoffParameter)
         return page.hasPrefix("\(PageDesign.oauth2ProxyBase)/") ? "/" : page
@@ -74,7 +74,7 @@ package enum WantedPageField {
 }
 
 extension EndpointResponse {
-    /// Returns 303 with a page that links to the location: nginx's `error_page 401 =403` changes the status.
+    /// Returns 303 with a page that links to `location`, because nginx's `error_page 401 =403` changes the status.
     fileprivate static func leading(to location: String, _ request: EndpointRequest) -> EndpointResponse {
         let language = request.pages.language
         let way = "<a class=\"way\" href=\"\(HTMLText.escaped(location))\" target=\"_top\">"

@@ -2,7 +2,7 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `GET /oauth2/userinfo`: the signed-in user, in oauth2-proxy's form, for the scripts of apps that used it.
+/// `GET /oauth2/userinfo`: the signed-in user in oauth2-proxy's format, for the scripts of apps that used oauth2-proxy.
 package struct OAuth2ProxyUserInfo: Sendable {
     private let sessions: SessionService
 

@@ -15,9 +15,9 @@ enum Page {
     enum Notice: Sendable {
         case refused
         case incomplete
-        /// The form for the address came without one.
+        /// The form for the address was posted without an address.
         case noIdentifier
-        /// There were too many attempts. Has the remaining time of the limit.
+        /// There were too many attempts. The value is the remaining time of the limit.
         case throttled(Duration)
         case unavailable
         case crossSite
@@ -112,7 +112,7 @@ enum Page {
         }
     }
 
-    /// Shows the typed password while the form is open: a password manager must not mistake the field for another. Also
+    /// Shows the typed password on request, and hides it on submit so that password managers recognize the field. Also
     /// says whether Caps Lock was on at the last key in the field, unless a password manager pressed it. The hint stays
     /// when the field loses focus: otherwise the button would move away under the pointer that presses it.
     private static let passwordScript = WebPage.Script(
@@ -131,7 +131,7 @@ enum Page {
     struct Link: Sendable {
         let button: ProviderButton
         let path: String
-        /// Whether the provider is known to be down. The link stays, because it may be back by now.
+        /// Whether the provider is known to be down. The link stays, because the provider may be back by now.
         let isAway: Bool
         /// Whether the browser used the provider last.
         let isLast: Bool
@@ -177,7 +177,7 @@ enum Page {
     /// Returns the sign-in page.
     ///
     /// - Parameters:
-    ///   - offersToStay: Whether the user chooses how long to stay signed in.
+    ///   - offersToStay: Whether the user can choose to stay signed in after the browser closes.
     ///   - current: The browser's session. `nil` if it has none that suffices.
     ///   - identifier: The user's input, which the form shows again.
     ///   - reason: The reason of a refusal, which decides the status. `nil` for 200.
@@ -229,7 +229,7 @@ enum Page {
     ///
     /// - Parameters:
     ///   - notice: The notice above the form.
-    ///   - takesFocus: Whether the user can type at once.
+    ///   - takesFocus: Whether the form gets the keyboard focus.
     private static func html(
         of form: Form,
         by pages: PageWriter,
@@ -369,7 +369,7 @@ enum Page {
     /// - Parameters:
     ///   - account: The name of the account that the token signs in.
     ///   - actor: The actor who acts for the user. `nil` if there is no actor.
-    ///   - proof: The value that the form brings back.
+    ///   - proof: The value that the form sends back.
     ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want the account.
     static func confirmHandoff(
         _ request: EndpointRequest,

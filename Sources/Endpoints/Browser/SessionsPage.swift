@@ -3,13 +3,13 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// The page, on every host, where users see where they are signed in, and sign out elsewhere.
+/// The page on every host where users see their sessions and end other sessions.
 package struct SessionsPage: Sendable {
     static let path = "/.sallyport/sessions"
     /// The field of the form that ends all other sessions.
     private static let others = "others"
 
-    /// Shows times in the browser's time zone, in the language of the page.
+    /// The script that shows times in the browser's time zone and in the language of the page.
     private static let localTimes = WebPage.Script(
         """
         const form=new Intl.DateTimeFormat(document.documentElement.lang,{dateStyle:"medium",timeStyle:"short"});\
@@ -71,7 +71,7 @@ package struct SessionsPage: Sendable {
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let found = try await self.users.all(withUserOf: current)
-        // Users look for this session first, and compare other sessions with it.
+        // The current session comes first: users look for it, and compare other sessions with it.
         let all = [found.first { $0.key == current.key } ?? current] + found.filter { $0.key != current.key }
         let pages = request.pages
         let language = pages.language
@@ -136,14 +136,14 @@ package struct SessionsPage: Sendable {
             "<li><div><h2>\(HTMLText.escaped(name))</h2><p>\(facts.joined(separator: ", "))</p></div>\(end)</li>"
     }
 
-    /// Returns when the session was last used, in UTC if no script runs.
+    /// Returns the text with the time of the last use, which is in UTC if no script runs.
     private static func seen(_ time: UnixTime, _ language: PageLanguage) -> String {
         let place = "\u{FFFC}"
         let element = "<time datetime=\"\(time.rfc3339)\">\(self.text(time))</time>"
         return HTMLText.escaped(language.text(.sessionsSeen, ["time": place])).replacing(place, with: element)
     }
 
-    /// Returns a time to the minute, on one line.
+    /// Returns a time to the minute, without a place for a line break.
     private static func text(_ time: UnixTime) -> String {
         let text = time.rfc3339
         return "\(text.prefix(10).replacing("-", with: "\u{2011}"))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
@@ -164,7 +164,7 @@ enum DeviceName {
         ("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"),
         ("Macintosh", "Mac"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
     ]
-    /// The programs in the order of recognition, because most claim to be others as well.
+    /// The programs in the order in which they are tried, because most programs also claim to be others.
     private static let programs = [
         ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
         ("Chrome/", "Chrome"), ("Safari/", "Safari"),
@@ -178,7 +178,7 @@ enum DeviceName {
         if let program = self.programs.first(where: { userAgent.utf8.contains($0.0.utf8) })?.1 {
             return self.text(program, system, language)
         }
-        // Without its version, which means nothing to users.
+        // The version is left out, because it means nothing to users.
         let product = userAgent.prefix { $0 != " " && $0 != "/" }.prefix(self.longest)
         return product.isEmpty
             ? language.text(.sessionsUnknownDevice) : self.text(String(product), system, language)

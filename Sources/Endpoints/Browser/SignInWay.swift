@@ -57,7 +57,7 @@ extension [SignInWay] {
     }
 }
 
-/// The ways in which the browsers of a host sign in, in the order of its settings, at least one.
+/// The ways in which the browsers of a host sign in, in the order of the host's settings. There is at least one way.
 package struct SignInWays: Sendable {
     let all: [SignInWay]
 
@@ -73,8 +73,8 @@ package struct SignInWays: Sendable {
     /// Whether the only way is a provider whose own cookie is valid on every host.
     package var areProvidersPages: Bool { if case .pages? = self.only?.kind { true } else { false } }
 
-    /// Returns the ways that a demand allows, or all if it allows none, as in a changed link. A route or client that
-    /// requires a provider checks the session as well.
+    /// Returns the ways that a demand allows, or all ways if it allows none, for example because a user changed the
+    /// link. A route or client that requires a provider checks the session as well.
     func meeting(_ demand: SignInDemand) -> [SignInWay] {
         let meeting = self.all.filter { demand.providers.contains($0.name) }
         return meeting.isEmpty ? self.all : meeting
@@ -86,7 +86,7 @@ package struct SignInWays: Sendable {
         return nil
     }
 
-    /// The sign-ins from which browsers return to a callback.
+    /// The sign-ins at providers that send browsers back to a callback.
     var flows: [BrowserSignInFlow] {
         self.all.compactMap { way in if case .provider(let flow) = way.kind { flow } else { nil } }
     }
@@ -95,19 +95,19 @@ package struct SignInWays: Sendable {
 /// The cookie with the last way to sign in on this host. It contains the provider's name and nothing about the user.
 struct LastWay: Sendable {
     private static let label = "way"
-    /// How long the browser keeps the cookie, in seconds: the longest that browsers keep any (RFC 6265bis 5.5).
+    /// The lifetime of the cookie in seconds, the longest that browsers allow (RFC 6265bis 5.5).
     private static let age = 400 * 86_400
 
     /// The name of the session cookie, which begins this cookie's name.
     let sessionCookie: String
 
-    /// Returns the way in the cookie. `nil` if none exists that the host has.
+    /// Returns the way in the cookie. `nil` if there is no cookie, or if `ways` do not contain its way.
     func way(of request: EndpointRequest, among ways: [SignInWay]) -> SignInWay? {
         guard let value = request.credentials.companion(Self.label) else { return nil }
         return ways.first { $0.name.utf8.elementsEqual(value.bytes) }
     }
 
-    /// Returns the `Set-Cookie` field that notes the way. Empty if the host has only one way.
+    /// Returns the `Set-Cookie` field that records the way. Empty if the host has only one way.
     func note(_ name: String?, among ways: SignInWays, _ request: EndpointRequest) -> [(name: String, value: String)] {
         guard let name, ways.only == nil else { return [] }
         let cookie = SessionCookie(

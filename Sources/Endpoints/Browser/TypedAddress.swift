@@ -5,7 +5,7 @@ package enum TypedAddress {
     /// The distance from an ASCII character to its full-width form.
     private static let width: UInt32 = 0xFEE0
     private static let wide: ClosedRange<UInt32> = 0xFF01...0xFF5E
-    /// The stops of input methods, which are dots in host names (UTS #46 2.3).
+    /// The full stops of input methods, which are read as dots in host names (UTS #46 2.3).
     private static let stops: Set<UInt32> = [0x3002, 0xFF0E, 0xFF61]
 
     /// Returns the text without invisible characters at its ends. An address in full-width forms is converted to ASCII.
@@ -26,7 +26,7 @@ package enum TypedAddress {
         return EmailAddress(address) == nil ? String(String.UnicodeScalarView(typed)) : address
     }
 
-    /// Returns whether the scalar is a blank, a control or has no width, such as a byte order mark.
+    /// Returns whether the scalar is white space, a control character, or without width, such as a byte order mark.
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
             || scalar.properties.generalCategory == .control

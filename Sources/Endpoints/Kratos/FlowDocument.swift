@@ -2,7 +2,7 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A flow in the shape of Kratos's API: a form that a native app draws, with inputs for a password and a button for
+/// A flow in the format of Kratos's API: a form that a native app draws, with inputs for a password and a button for
 /// each sign-in with the browser.
 struct FlowDocument: Sendable {
     /// The error in a submitted form.

@@ -52,8 +52,8 @@ enum Herodot {
         )
     }
 
-    /// Returns the refusal that does not depend on what the app sent: 403 with the text of a rule, or 429 and 503 with
-    /// `Retry-After`. A client that mistook 503 for a rejection would discard its session. `nil` for others.
+    /// Returns a refusal that does not depend on what the app sent: 403 with the text of a rule, or 429 and 503 with
+    /// `Retry-After`. A client that mistook 503 for a rejection would discard its session. `nil` for other errors.
     static func notDone(_ error: NotDone, to request: EndpointRequest) -> EndpointResponse? {
         if error.isUnavailable { return self.unavailable(error.reason, to: request) }
         if error.reason == .ruleDenied { return self.error(.ruleDenied, error.text ?? "Access denied.", to: request) }

@@ -26,7 +26,7 @@ struct KratosFlow: Sendable, Equatable {
 struct KratosFlows: Sendable {
     /// The lifetime of a flow without stored state, which is Kratos's default.
     private static let lifetime: Duration = .seconds(3600)
-    /// The maximum lead of another node's clock.
+    /// The maximum time by which another node's clock may be ahead.
     private static let skew: Duration = .seconds(300)
 
     private let kind: KeptFlow.Kind
@@ -78,7 +78,7 @@ struct KratosFlows: Sendable {
         )
     }
 
-    /// Returns the sixteen bytes that begin with these ten, apart from the bits of version and variant.
+    /// Returns the ten bytes of `head`, with the bits of version and variant set, and six bytes of their HMAC.
     private static func sealed(_ head: [UInt8], _ key: HMACKey) -> [UInt8] {
         var bytes = head
         UUIDText.stamp(&bytes)

@@ -63,7 +63,7 @@ extension NativeFlowEndpoints {
 
     /// Returns a refusal if an app that is signed in, or asks for a level, cannot begin a login. `nil` if it can.
     ///
-    /// - Parameter refresh: Whether a login may begin despite a session.
+    /// - Parameter refresh: Whether a login may begin even with a session.
     private func objection(
         _ request: EndpointRequest,
         refresh: Bool,
@@ -104,7 +104,7 @@ extension NativeFlowEndpoints {
                 message: "you are already logged in"
             )
         }
-        // Only a provider might reach the level, with the browser.
+        // Only a sign-in at a provider, with the browser, could reach the level.
         guard self.passwords == nil, hasCode else {
             return Herodot.error(
                 .signInMalformed,

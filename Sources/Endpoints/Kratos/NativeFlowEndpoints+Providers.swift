@@ -3,7 +3,7 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Sign-in with the browser, and with an id_token that a sign-in kit gave to the app.
+/// Sign-in with the browser, and with an id_token that the app got from a provider's SDK.
 extension NativeFlowEndpoints {
     /// Answers `GET /self-service/{login,registration}?flow=` in a browser with 303 to the page that begins the
     /// sign-in. In the documented dialect, the browser's request names the URL to return to.

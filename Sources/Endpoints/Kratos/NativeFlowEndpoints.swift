@@ -93,7 +93,7 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// Answers with the flow that the query parameter `name` names, or with a refusal.
+    /// Calls `answer` with the flow whose id is in the query parameter `name`, or returns a refusal.
     private func found(
         _ request: EndpointRequest,
         _ kind: KeptFlow.Kind,
@@ -131,7 +131,7 @@ package struct NativeFlowEndpoints: Sendable {
         let next = self.flows(flow.kind).issue(isKept: kept != nil)
         if let kept { try await self.native.renew(kept, id: next.id) }
         let now = self.sessions.clock.now()
-        // The state may be gone early, because a restarted store loses it.
+        // The state may be gone early, because a restarted store may lose it.
         let end = kept?.expiresAt ?? (flow.isKept ? self.native.end(ofFlowFrom: flow.issuedAt) : flow.expiresAt)
         let since = max(.zero, now.since(end))
         return Herodot.error(
@@ -164,7 +164,7 @@ package struct NativeFlowEndpoints: Sendable {
         await self.found(request, kind, in: "flow") { flow, kept in
             var document = self.document(flow, kept, request)
             guard request.method == "POST" else { return await self.open(request, document) }
-            // The app may keep only the flow from the last answer.
+            // The app may have kept only the flow from the last answer, so every answer contains the code.
             document.code = kept?.appCode
             let form: BodyParameters
             do throws(BodyParameters.Failure) {
@@ -191,7 +191,7 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// Answers with the flow and what is wrong with the request. The exchange code stays valid.
+    /// Answers with the flow and the error in the request. The exchange code stays valid.
     static func complain(
         _ complaint: FlowDocument.Complaint,
         _ reason: Reason,

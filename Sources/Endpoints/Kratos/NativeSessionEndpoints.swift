@@ -3,13 +3,13 @@ package import SignOn
 import Vocabulary
 
 /// Look-up and sign-out of native sessions at Kratos's paths and in its formats. `ory-kratos-client` works unmodified.
-/// Only `whoami` reads a cookie, and none sets one.
+/// Only `whoami` reads a cookie, and no endpoint sets one.
 package struct NativeSessionEndpoints: Sendable {
     private let sessions: SessionService
     /// The service that finds the sessions for `whoami`.
     private let shown: SessionService
 
-    /// - Parameter resolvers: Find the sessions that `whoami` shows. `nil` to read each from the store.
+    /// - Parameter resolvers: The resolvers that find the sessions for `whoami`. `nil` to read each from the store.
     package init(sessions: SessionService, resolvers: SessionResolvers? = nil) {
         self.sessions = sessions
         self.shown = sessions.showing(resolvers)
@@ -27,7 +27,7 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// Answers `/sessions/whoami` with the session of `X-Session-Token`, otherwise of the cookie, otherwise of
-    /// `Authorization: Bearer`. As in Kratos, a cookie that is not the gateway's is skipped, and any other decides.
+    /// `Authorization: Bearer`. The first decides. As in Kratos, a cookie that is not the gateway's is skipped.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.parameters("tokenize_as").isEmpty else {
@@ -73,8 +73,8 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// Answers `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made
-    /// from it. A token whose session has already ended gets the answer of the first time. A missing token, or one that
-    /// never named a session, is forbidden.
+    /// from it. A token whose session has ended gets 204 again. A missing token, or one that never named a session,
+    /// gets 403.
     @Sendable
     private func logout(_ request: EndpointRequest) async -> EndpointResponse {
         let body: BodyParameters

@@ -4,7 +4,7 @@ import Vocabulary
 
 /// The last step of a sign-in with the browser.
 extension NativeFlowEndpoints {
-    /// `GET /sessions/token-exchange?init_code=&return_to_code=`.
+    /// The endpoint `GET /sessions/token-exchange?init_code=&return_to_code=`.
     var exchangeEndpoint: Endpoint {
         .kratos("/sessions/token-exchange", ["GET"], outlivesClient: true, answer: self.exchange)
     }

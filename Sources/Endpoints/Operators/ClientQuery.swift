@@ -18,10 +18,10 @@ struct ClientQuery {
     private let includesFields: Bool
     private let types: Set<String>
 
-    /// Reads the query. A parameter without a meaning here is refused, because it must not seem to filter.
+    /// Reads the query. An unsupported parameter is refused, because it must not seem to filter.
     init(_ request: EndpointRequest, ofList isList: Bool) throws(Fault) {
         let known = ["fields", "include_fields"] + (isList ? ["page", "per_page", "include_totals", "app_type"] : [])
-        // Parts of a tenant that the gateway does not have: every client is first-party, none is global.
+        // The gateway has no global and no third-party clients, so only these values are accepted.
         let constant = isList ? ["is_global": "false", "is_first_party": "true"] : [:]
         var values: [String: String] = [:]
         for (name, value) in request.query {

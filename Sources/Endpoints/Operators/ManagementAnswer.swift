@@ -1,8 +1,8 @@
 import Vocabulary
 
-/// Answers in the form of Auth0's Management API, whose clients parse no problem documents.
+/// Answers in the format of Auth0's Management API, whose clients do not parse problem documents.
 enum ManagementAnswer {
-    /// Makes refusals outside the handlers, e.g. of a wrong method or of the token.
+    /// Makes refusals outside the handlers, e.g. for a wrong method or an invalid token.
     static let envelope: RefusalEnvelope = { reason, requestID in
         ManagementAnswer.refusal(reason, ManagementAnswer.sentence(reason), requestID: requestID)
     }

@@ -5,17 +5,17 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The OAuth clients for operators, in the form of Auth0's Management API. Serve them on the admin listener only.
+/// The OAuth clients for operators, in the format of Auth0's Management API. Serve them on the admin listener only.
 ///
 /// ```
 /// GET    /api/v2/clients         all: page, per_page, include_totals, fields, include_fields, app_type
-/// POST   /api/v2/clients         makes one
+/// POST   /api/v2/clients         creates a client
 /// GET    /api/v2/clients/{id}
 /// PATCH  /api/v2/clients/{id}    a merge patch (RFC 7396)
 /// DELETE /api/v2/clients/{id}
 /// ```
 ///
-/// Auth0's documentation prints the last three with two slashes before the id.
+/// Auth0's documentation prints the last three paths with two slashes before the id. Both forms are accepted.
 package struct OperatorClients: Sendable {
     private let editor: ClientEditor
     private let gate: OperatorGate

@@ -8,7 +8,7 @@ import Vocabulary
 
 /// Admits operators by their tokens, and records every call.
 package struct OperatorGate: Sendable {
-    /// What an operator asks for, as the audit stream records it.
+    /// The operation that an operator requests, as the audit stream records it.
     package struct Act: Sendable {
         package var name: String
         package var subject: String?
@@ -50,7 +50,7 @@ package struct OperatorGate: Sendable {
     private let audit: @Sendable (AuditEvent) -> Bool
     /// Limits calls without a valid token. `nil` for no limit, because only operators reach the listener.
     private let tries: TryCounter?
-    /// The limit of one address key. Calls with a valid token are never counted.
+    /// The limit for each address key. Calls with a valid token are never counted.
     private static let perAddress = RateLimit("operator.address", burst: 50, interval: .seconds(1))
     /// The limit of recorded calls above `perAddress`: one a minute, because a flood must not fill the audit stream.
     private static let recorded = RateLimit("operator.throttled", burst: 1, interval: .seconds(60))
@@ -72,14 +72,14 @@ package struct OperatorGate: Sendable {
         self.tries = tries
     }
 
-    /// Returns this gate with refusals for callers that parse no problem documents.
+    /// Returns this gate with refusals in the format of `envelope`, for callers that do not parse problem documents.
     func answering(_ envelope: @escaping RefusalEnvelope) -> OperatorGate {
         var gate = self
         gate.envelope = envelope
         return gate
     }
 
-    /// Answers the request if its token has the scope.
+    /// Records the request, and calls `answer` if the request's token has the scope. Otherwise refuses the request.
     func admit(
         _ request: EndpointRequest,
         _ scope: OperatorToken.Scope,
@@ -119,7 +119,7 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// Records at most one a minute of the calls that are refused because there are too many.
+    /// Records a call that is refused because of too many calls, but at most one a minute.
     private func recordThrottled(_ reason: Reason, _ act: Act, _ request: EndpointRequest, _ address: [UInt8]) async {
         do throws(NotDone) {
             try await self.tries?.count([RateBucket(Self.recorded, address)], or: reason)
@@ -129,7 +129,7 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// Records and refuses a call, even one of an admitted operator.
+    /// Records and refuses a call, even a call of an admitted operator.
     func refuse(
         _ reason: Reason,
         _ caller: Caller?,
@@ -158,7 +158,7 @@ package struct OperatorGate: Sendable {
     }
 
     private func response(_ reason: Reason, _ request: EndpointRequest, _ detail: String? = nil) -> EndpointResponse {
-        // The unknown session is the one asked for, not the operator's own: 404 instead of 401.
+        // The unknown session is the requested session, not the operator's own, so the status is 404 instead of 401.
         let refusal: Refusal? = reason == .sessionUnknown ? .missing : nil
         return self.envelope?(reason, request.requestID)
             ?? .problem(reason, as: refusal, explanation: detail, requestID: request.requestID)

@@ -21,7 +21,7 @@ import Vocabulary
 ///
 /// A user is named by the provider's own id, by the name that apps know, or by the account that the user has at several
 /// providers. All of these names are valid at once, including names that a reload has changed (`UserNames`). A sign-out
-/// that ends no session is 404.
+/// that ends nothing gets 404, except by `provider_session`.
 package struct OperatorSessions: Sendable {
     /// A provider that is configured now.
     package struct Provider: Sendable {
@@ -38,7 +38,7 @@ package struct OperatorSessions: Sendable {
 
     /// The user that a request names.
     private struct User {
-        /// The user's name as the request has it.
+        /// The user's name in the request.
         let id: String
         let realm: Realm
         /// The name of the user's provider for itself in sessions. `nil` if it has none.
@@ -148,7 +148,7 @@ package struct OperatorSessions: Sendable {
             usage: "GET /sessions?subject=SUBJECT\(self.providerUsage), GET /sessions?email=ADDRESS, or GET /sessions"
         )
         return await self.gate.admit(request, .read, act) { _ throws(NotDone) in
-            // An unknown parameter may be a misspelt filter. The answer must not be the sessions of everybody then.
+            // An unknown parameter may be a misspelt filter, and must not lead to an answer with all sessions.
             guard request.query.allSatisfy({ Self.choices.contains($0.name) }) else {
                 throw NotDone(.requestParameters)
             }
@@ -261,8 +261,8 @@ package struct OperatorSessions: Sendable {
         }
     }
 
-    /// Ends everything that came from a provider's session. It is 204 even if nothing is known of the session: nobody
-    /// keeps a list of the provider's own tokens and cookies, which end by the id alone.
+    /// Ends everything that came from a provider's session. The answer is 204 even if the gateway does not know the
+    /// session: it keeps no list of the provider's own tokens and cookies, which end by the session's id alone.
     private func endProviderSession(_ request: EndpointRequest) async -> EndpointResponse {
         let (ids, names) = (request.parameters("provider_session"), request.parameters("provider"))
         let act = OperatorGate.Act(

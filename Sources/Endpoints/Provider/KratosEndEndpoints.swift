@@ -4,12 +4,12 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// The requests with which apps and browsers end sessions at Kratos, or learn that one has ended, in front of Kratos.
-/// Each is passed on unchanged. Sessions that Kratos ends are ended here, on every gateway, before Kratos's answer is
-/// sent, byte for byte. This includes tokens and cookies, what clients got for them, transferred sessions on all hosts,
+/// The endpoints, in front of Kratos, at which apps and browsers end Kratos's sessions or learn that a session has
+/// ended. Requests and answers are passed on unchanged. Before an answer is sent, the sessions that Kratos ended have
+/// ended on every gateway, with their tokens and cookies, what clients got for them, transferred sessions on all hosts,
 /// unused transfer tokens, and open streams.
 ///
-/// If the store cannot confirm the end, the answer is 503 and Kratos's is lost. The app retries, and Kratos then
+/// If the store cannot confirm the end, the answer is 503 and Kratos's answer is lost. The app retries, and Kratos then
 /// refuses the request, so after a refusal the gateway asks Kratos about the token again.
 package struct KratosEndEndpoints: Sendable {
     private let kratos: KratosProvider
@@ -70,7 +70,7 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// Returns the tokens in the body of a native logout. `nil` if it is not a JSON object. Names have any case.
+    /// Returns the tokens in the body of a native logout. `nil` if it is not a JSON object. Names are read in any case.
     private static func tokens(in body: [UInt8]) -> [Secret]? {
         guard case .object(let members)? = JSONText.decode(body) else { return nil }
         return members.filter { $0.key.uppercased() == "SESSION_TOKEN" }.compactMap(\.value.string).map { Secret($0) }
@@ -115,7 +115,8 @@ package struct KratosEndEndpoints: Sendable {
     }
 
     /// Answers `DELETE /sessions/{id}`. Kratos answers 204 even for another user's session, which continues. The
-    /// gateway ends a session only if Kratos lists it for the caller, or something of the caller's came from it.
+    /// gateway ends a session only if Kratos lists it for the caller, or if the caller has something here that came
+    /// from it.
     @Sendable
     private func endOne(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request.pathParameter("id") ?? ""), let (session, user) = try await self.caller(request),
@@ -154,8 +155,8 @@ package struct KratosEndEndpoints: Sendable {
         }
     }
 
-    /// Answers `GET /sessions/whoami`. 401 means that Kratos does not know the session, so it is asked about sessions
-    /// that are live here. If that fails, the next use of the session asks.
+    /// Answers `GET /sessions/whoami`. 401 means that Kratos does not know the session. If the session is live here,
+    /// Kratos is asked about it. If that fails, the next use of the session asks again.
     @Sendable
     private func tellOwner(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let answer = try await self.pass(request)

@@ -5,9 +5,9 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `GET /sessions/token-exchange` in front of Kratos. Both codes give the session once, and for half a minute again to
-/// that device, which may have lost the answer. Kratos itself gives it to anyone with the codes, any number of times.
-/// All other answers are Kratos's own, byte for byte.
+/// `GET /sessions/token-exchange` in front of Kratos. The two codes give the session once, and for 30 seconds again to
+/// that device, which may have lost the answer. Kratos itself gives the session to anyone with the codes, any number of
+/// times. All other answers are Kratos's own, byte for byte.
 package struct KratosExchangeEndpoint: Sendable {
     private let kratos: KratosProvider
     private let claims: ExchangeClaims
