@@ -1,5 +1,6 @@
 package import NIOCore
 package import Sessions
+import Vocabulary
 
 /// The possible effect of a token that waits for the user's confirmation.
 package enum HandoffPreview: Sendable {
