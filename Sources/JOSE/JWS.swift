@@ -115,7 +115,7 @@ struct UnverifiedToken {
         return JWS(self.header, try self.payload())
     }
 
-    /// Returns the payload, which anybody may have written.
+    /// Returns the payload, whose signature has not been verified.
     func payload() throws(JOSEError) -> [UInt8] {
         guard let payload = Base64URL.decoded(self.parts.payload) else {
             throw JOSEError("the payload is not base64url")

@@ -20,7 +20,7 @@ struct KeySetState {
     }
 
     enum Step {
-        /// Use this set, the best for now; `nil` if none exists.
+        /// Use this set, the best for now; `nil` if there is no set.
         ///
         /// - Parameter isFinal: True if the set meets the need, or the issuer was just asked and has no better set. If
         ///   false, the issuer may have a better set, but must not be asked now.

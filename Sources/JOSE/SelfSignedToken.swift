@@ -46,7 +46,7 @@ package struct SelfSignedToken: Sendable {
     /// The key in the header.
     package var key: JWK { self.head.key }
 
-    /// Returns the payload, which anybody may have written.
+    /// Returns the payload, whose signature has not been verified.
     package func unverifiedPayload() throws(JOSEError) -> [UInt8] { try self.token.payload() }
 
     /// Verifies the token with its key and returns it.

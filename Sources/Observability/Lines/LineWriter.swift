@@ -26,7 +26,7 @@ package final class LineWriter: @unchecked Sendable {
     private var queues: [LineQueue] = []
     private var turn = 0
     private var isMidLine = false
-    /// The number of bytes to write without waiting for more: all that waited when the first of them was due.
+    /// The number of bytes to write without waiting for more: all bytes that waited when the first was due.
     private var batch = 0
     private var flushes = 0
     private var isStopping = false
