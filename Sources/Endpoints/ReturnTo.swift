@@ -5,7 +5,7 @@ import Vocabulary
 package enum ReturnTo {
     /// The maximum length. A longer target does not fit into a request line.
     private static let longest = 8192
-    /// The maximum depth of percent-encoding. No legitimate path is encoded more often.
+    /// The maximum depth of percent-encoding. No legitimate path is encoded more deeply.
     private static let deepestEncoding = 4
 
     /// The parameter that carries a transfer token at `/authorize`, whatever name the routes use.
@@ -14,9 +14,9 @@ package enum ReturnTo {
     /// The prefixes of the paths of the gateway's own pages.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
 
-    /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. There must
-    /// be exactly one value, which must be safe and no page of the gateway (it would lead on). Otherwise the page is
-    /// `/`. Requests of other hosts for a ticket (`TicketPath.share`) are accepted: the user signs in for them.
+    /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. The page
+    /// is `/` unless there is exactly one value, and that is safe and not one of the gateway's own pages, which
+    /// redirect. Another host's request for a ticket (`TicketPath.share`) is accepted: the user signs in for it.
     ///
     /// - Parameters:
     ///   - origin: The origin of the host. A URL on it becomes the path there. `nil` to accept paths only.
@@ -30,7 +30,7 @@ package enum ReturnTo {
     }
 
     /// Splits an http or https URL into its origin as browsers write it (`WebOrigin`) and the rest, which begins with
-    /// `/`. The path is not checked. `nil` for anything else.
+    /// `/`. The path is not checked. `nil` if `text` is not such a URL.
     static func url(_ text: String) -> (origin: String, path: String)? {
         let bytes = text.utf8
         guard let scheme = bytes.firstRange(of: "://".utf8) else { return nil }
@@ -60,7 +60,7 @@ package enum ReturnTo {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Returns whether a target may have the character, plain or encoded: no control, line break or backslash.
+    /// Returns whether a target may contain the character, plain or encoded: no control, line break or backslash.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case ..<0x20, 0x5C, 0x7F...0x9F, 0x2028, 0x2029: false
@@ -68,7 +68,7 @@ package enum ReturnTo {
         }
     }
 
-    /// Returns the bytes with an escape for each byte that a URL cannot have. Escapes are kept.
+    /// Returns the bytes, percent-encoding those that a URL cannot contain. Existing escapes are kept.
     private static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(bytes.count)
@@ -101,8 +101,8 @@ package enum ReturnTo {
         return "\(page[..<end])\(separator)\(parameter)\(page[end...])"
     }
 
-    /// Returns the result of `sanitized(_:)` without every query parameter that carries `name` or
-    /// `session_transfer_token`: the parameter itself, however its name is encoded, and one whose value contains it
+    /// Returns the result of `sanitized(_:)` after removing each query parameter that carries `name` or
+    /// `session_transfer_token`: the parameter itself, however its name is encoded, and any whose value contains it
     /// (`next=%2Fx%3Fname%3D...`). A fragment that contains it is removed. `nil` if the target is not safe, or if its
     /// path contains the parameter.
     ///
@@ -113,7 +113,7 @@ package enum ReturnTo {
     }
 
     /// Removes every query parameter and fragment that carries the parameter `name` or `session_transfer_token` from
-    /// `target`, a path with its query and fragment. `nil` if the path carries one.
+    /// `target`, a path with its query and fragment. `nil` if the path carries either.
     package static func removing(_ name: String, from target: String) -> String? {
         let names = Set([name, Self.authorizationToken]).map { Array($0.utf8) }
         func carriesToken(_ text: some Collection<UInt8>) -> Bool { names.contains { Self.carries($0, text) } }
@@ -175,7 +175,7 @@ package enum ReturnTo {
 
     /// Returns whether repeated percent-decoding by careless parties leaves the path's meaning unchanged.
     private static func isPlain(path: ArraySlice<UInt8>) -> Bool {
-        // The escapes in the text itself must be complete. What they decode to may contain a plain `%`.
+        // The escapes in the text itself must be complete. The decoded text may contain a plain `%`.
         guard var layer = PercentCoding.decoded(path, plusIsSpace: false) else { return false }
         for _ in 0..<Self.deepestEncoding {
             layer = layer.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 }

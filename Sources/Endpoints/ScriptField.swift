@@ -1,7 +1,7 @@
-/// The fields with which the libraries of web pages mark the requests of their scripts. No link and no form sends them.
+/// The fields with which JavaScript libraries mark the requests of scripts. Links and forms do not send them.
 ///
 /// They matter if a browser sends no Fetch Metadata: an old browser, or any browser on plain http beyond loopback
-/// (Fetch Metadata 2: only to trustworthy URLs). A redirect to the sign-in page would then end up in a part of a page.
+/// (Fetch Metadata 2: only to trustworthy URLs). A redirect would put the sign-in page into a part of the page.
 ///
 /// - `X-Requested-With: XMLHttpRequest` comes from jQuery, jquery-pjax, Prototype, Inertia and, if an app asks for it,
 ///   axios. Android's WebView sends the package name of its app in this field with every page that it loads.

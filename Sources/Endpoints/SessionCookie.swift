@@ -54,8 +54,8 @@ package struct SessionCookie: Sendable, Hashable {
     /// Returns the `Set-Cookie` value that deletes the cookie.
     package func clearing() -> String { self.clearing(self.reach) }
 
-    /// Returns the `Set-Cookie` values that delete the cookie with either reach, because the settings may have changed
-    /// since it was set. A browser that has both keeps them as two cookies of one name.
+    /// Returns the `Set-Cookie` values that delete the cookie. A `Secure` cookie is deleted with and without
+    /// `Partitioned`: browsers keep these as two cookies, and the settings may have changed since it was set.
     package func clearingAll() -> [String] {
         self.reach.isSecure ? [self.clearing(.site), self.clearing(.partitioned)] : [self.clearing()]
     }

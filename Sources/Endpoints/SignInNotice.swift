@@ -9,15 +9,15 @@ package enum SignInNotice: String, Sendable {
     case idle
     /// The session reached its maximum lifetime.
     case expired
-    /// The session ended. Any other reason is for the logs only (`Reason.told`).
+    /// The session ended for another reason, which only the logs name (`Reason.told`).
     case ended
 
     /// The suffix of the cookie's name, after the session cookie's name and `-`.
     package static let label = "notice"
-    /// How long the browser may need to reach the sign-in page, in seconds.
+    /// The lifetime of the cookie in seconds: enough time to reach the sign-in page.
     private static let age = 60
 
-    /// Derives the notice from the reason why a session is no longer valid. `nil` unless the session is unknown.
+    /// Derives the notice from the reason why a session is no longer valid. `nil` unless `told` is `sessionUnknown`.
     ///
     /// - Parameters:
     ///   - told: The reason that the client gets.

@@ -37,7 +37,7 @@ package enum SignInPath {
     ///
     /// - Parameters:
     ///   - origin: The configured origin of the host.
-    ///   - design: The design that knows where browsers find the page.
+    ///   - design: The design, which adds the path prefix of the gateway's pages.
     package static func url(on origin: String, by design: PageDesign) -> String { origin + design.path(self.path) }
 }
 
@@ -57,8 +57,8 @@ extension SignInDemand {
     /// The value of `prompt` that demands a new sign-in.
     private static let login = "login"
 
-    /// Reads the demand from the query of the sign-in page. A repeated or malformed parameter is ignored. A changed
-    /// query only makes the user's own sign-in harder, because the route checks the session in any case.
+    /// Reads the demand from the query of the sign-in page. A repeated or malformed parameter is ignored. A user gains
+    /// nothing by changing the query, because the route checks the session in any case.
     package init(_ query: [(name: String, value: String)]) {
         func only(_ name: String) -> String? {
             let values = query.filter { $0.name == name }.map(\.value)

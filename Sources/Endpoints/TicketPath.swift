@@ -9,11 +9,11 @@ package enum TicketPath {
     /// The path on the host where users sign in, for a browser that a handoff has signed in on another host.
     package static let adopt = "/.sallyport/adopt"
 
-    /// Returns the path and query of a request for a ticket. Only `?`, `=` and `&` need encoding in a query.
+    /// Returns the path and query of a request for a ticket. As a query value, only its `?`, `=` and `&` need encoding.
     ///
     /// - Parameters:
     ///   - request: The sealed request, in base64url.
-    ///   - isBack: Whether the browser returns from the sign-in page.
+    ///   - isBack: True if the browser returns from the sign-in page.
     package static func asking(_ id: String, _ request: String, isBack: Bool = false) -> String {
         "\(self.share)?id=\(id)&request=\(request)\(isBack ? "&\(self.isBack.name)=\(self.isBack.value)" : "")"
     }

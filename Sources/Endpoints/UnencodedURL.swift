@@ -4,8 +4,8 @@ import Vocabulary
 /// `rd=$scheme://$host$request_uri`. If it were read as a query value, it would lose its escapes, a `+`, and every
 /// parameter except the first.
 package enum UnencodedURL {
-    /// Returns the URL in the query's only parameter `name`. A URL with a query of its own extends to the end of the
-    /// query, otherwise to the next `&`. `nil` if the value is properly encoded, or at least its path is
+    /// Returns the URL in the parameter `name`, which must occur once. A URL with a query of its own extends to the end
+    /// of the query, otherwise to the next `&`. `nil` if the value is properly encoded, or at least its path is
     /// (`rd=$scheme://$host$escaped_request_uri`).
     package static func value(of name: String, in query: String) -> String? {
         let bytes = Array(query.utf8)

@@ -1,8 +1,8 @@
 import AddressIntelligence
 
 /// The origin that a request names in `Origin` (RFC 6454 7). It is compared as an origin, not by its bytes: some
-/// clients write the default port, a slash at the end, capitals, or a name in its own script. React Native on Android
-/// does some of this. `null`, lists and everything else name no origin.
+/// clients write the default port, a trailing slash, capitals, or a non-ASCII host name. React Native on Android does
+/// some of this. `null`, lists and everything else name no origin.
 package struct WebOrigin: Sendable, Equatable {
     /// The origin as browsers write it: in lower case, without the scheme's default port, its name in ASCII form.
     package let text: String

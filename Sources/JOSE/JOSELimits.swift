@@ -7,7 +7,7 @@ package enum JOSELimits {
     package static let keySet = 262_144
     /// The keys of a set, including those that are left out.
     package static let keys = 100
-    /// The levels of a JSON document.
+    /// The maximum nesting depth of a JSON document.
     static let depth = 16
     /// The keys that are tried for one token: keys that fit its algorithm and, if it has a `kid`, have that `kid`.
     static let attempts = 16

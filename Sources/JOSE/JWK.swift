@@ -7,7 +7,7 @@ package final class JWK: Sendable, Hashable {
     package let keyID: String?
     /// `alg`, the only algorithm that this key is used with; `nil` allows every algorithm that fits the key.
     package let algorithm: String?
-    /// The public members, without those that only describe certificates.
+    /// The members that define the public key, with `kid`, `alg` and `use` if the key has them.
     package let value: JSONValue
     /// The SHA-256 of the key's required members in base64url (RFC 7638).
     package let thumbprint: String
@@ -52,7 +52,7 @@ package final class JWK: Sendable, Hashable {
         )
     }
 
-    /// Makes the public key of a gateway's key. Its `kid` is its thumbprint.
+    /// Creates the public key of one of the gateway's private keys. Its `kid` is its thumbprint.
     convenience init(own key: PrivateKey, algorithm: JWSAlgorithm) {
         let required = JWKWriting.required(key.publicNumbers, of: key.kind)
         let thumbprint = Self.thumbprint(of: required)

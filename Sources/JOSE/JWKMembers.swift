@@ -1,7 +1,7 @@
 import Cryptography
 import Vocabulary
 
-/// The members of a JWK (RFC 7517 4), with a check for each.
+/// The members of a JWK (RFC 7517 4), and the checks that they must pass.
 struct JWKMembers {
     private let members: [String: JSONValue]
 

@@ -26,7 +26,7 @@ package struct JWKSet: Sendable {
         try self.init(values) { (value) throws(JOSEError) in try JWK(value) }
     }
 
-    /// Makes a set of these keys.
+    /// Creates a set of these keys. A repeated key is kept once.
     package init(keys: [JWK]) {
         self.init(keys: keys, faults: [])
     }
@@ -76,7 +76,7 @@ package struct JWKSet: Sendable {
         (self.places[keyID] ?? []).map { self.keys[$0] }
     }
 
-    /// Whether this set has a key for a token with this `kid`, or for a token with no `kid`.
+    /// Returns whether this set has a key with this `kid`, or any key for a token with no `kid`.
     ///
     /// - Parameter algorithm: The algorithm of the token; `nil` for any.
     package func holds(_ keyID: String?, for algorithm: JWSAlgorithm? = nil) -> Bool {
@@ -86,7 +86,7 @@ package struct JWKSet: Sendable {
         }
     }
 
-    /// Returns `key 2 (kid "a")`.
+    /// Returns the name of a key in messages: `key 2 (kid "a")`.
     private static func name(of value: JSONValue, at index: Int) -> String {
         let keyID = value["kid"]?.string
         return keyID.map { "key \(index + 1) (\(Self.shown($0)))" } ?? "key \(index + 1)"

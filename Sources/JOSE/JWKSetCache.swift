@@ -22,14 +22,14 @@ package final class JWKSetCache: Sendable {
     private let headers = LastJWSHeader()
     private let fetch: @Sendable () async throws -> [UInt8]
 
-    /// - Parameter fetch: Returns the document. It limits its own time, and throws if the issuer has no valid answer.
+    /// - Parameter fetch: Returns the document. It must limit its own time, and throw without a valid answer.
     package init(clock: Clock, fetch: @escaping @Sendable () async throws -> [UInt8]) {
         self.clock = clock
         self.fetch = fetch
     }
 
     /// Returns the set for a token with this `kid` and `alg`, or with no `kid`, after a fetch if necessary. `nil` if
-    /// the set never could be read or is too old. The set may still lack the key.
+    /// the set could never be read or is too old. The set may still lack the key.
     package func keys(for keyID: String?, _ algorithm: JWSAlgorithm? = nil) async -> JWKSet? {
         await self.found(Self.need(keyID, algorithm)).set
     }
@@ -51,8 +51,8 @@ package final class JWKSetCache: Sendable {
     /// Returns the token, verified with the issuer's keys. `nil` if the keys cannot be read now: there is no set, or it
     /// lacks the token's key and the last fetch failed.
     ///
-    /// If no known key verifies a token, verification is retried with a new set. A token that is rejected anyway causes
-    /// no fetch. The error is `unsought` if the key may be new and the issuer must not be asked now.
+    /// If no known key verifies a token, verification is retried with a new set. A token that is rejected for another
+    /// reason causes no fetch. The error is `unsought` if the key may be new and the issuer must not be asked now.
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>) async throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         let number = self.state.withLock { $0.keySet.number }
@@ -94,15 +94,15 @@ package final class JWKSetCache: Sendable {
         }
     }
 
-    /// Whether a new set may help although no `kid` is missing: a new key may reuse a known `kid`, or have none.
+    /// Returns whether a new set may help although no `kid` is missing: a new key may reuse a `kid`, or have none.
     private static func mayNeedAnotherSet(_ token: UnverifiedToken, _ error: JOSEError) -> Bool {
         error.kind == .signature || error.kind == .unknownKey && token.header.keyID == nil
     }
 
-    /// The reason why the last fetch failed; `nil` if it succeeded or there was none.
+    /// The reason why the last fetch failed; `nil` if it succeeded or no fetch has ended yet.
     package var failure: String? { self.state.withLock { $0.failure } }
 
-    /// A set, and whether the issuer has confirmed since that it has no better one (`KeySetState.Step.use`).
+    /// A set, and whether it is the best that the issuer has (`KeySetState.Step.use`).
     private struct Found {
         let set: JWKSet?
         let isFinal: Bool

@@ -19,7 +19,7 @@ package struct JWS: Sendable {
     /// All members of the header.
     package var header: JSONValue { self.parsedHeader.value }
 
-    /// Whether `typ` is this media type, with or without `application/` (RFC 7515 4.1.9), in any case.
+    /// Returns whether `typ` is this media type, ignoring case and a prefix `application/` (RFC 7515 4.1.9).
     package func isType(_ name: String) -> Bool { self.parsedHeader.isType(name) }
 
     /// Returns the header of a token without verifying its signature. Use it only to choose keys.
@@ -38,7 +38,7 @@ package struct JWS: Sendable {
     /// Verifies the signature of a token and returns the token.
     ///
     /// The algorithm is compared with `allowing` before anything else. If the header has a `kid`, only keys with that
-    /// `kid` are considered, otherwise all. Of these the keys that fit the algorithm are tried, at most 16.
+    /// `kid` are considered, otherwise all. Those that fit the algorithm are tried. More than 16 are an error.
     ///
     /// - Parameter sharedSecret: The secret for HS256, HS384 and HS512. It must be as long as the hash (RFC 7518 3.2).
     package static func verify(
@@ -115,7 +115,7 @@ struct UnverifiedToken {
         return JWS(self.header, try self.payload())
     }
 
-    /// Returns the payload, which anybody may have written.
+    /// Returns the payload, whose signature has not been verified.
     func payload() throws(JOSEError) -> [UInt8] {
         guard let payload = Base64URL.decoded(self.parts.payload) else {
             throw JOSEError("the payload is not base64url")

@@ -17,7 +17,7 @@ package enum JWSAlgorithm: String, CaseIterable, Sendable, Hashable {
     case hs384 = "HS384"
     case hs512 = "HS512"
 
-    /// The algorithms that a published key verifies.
+    /// The algorithms whose signatures a published key can verify.
     package static let asymmetric = Set(Self.allCases.filter { $0.hash == nil })
 
     /// The scheme of a key pair; `nil` for HMACs with a shared secret.

@@ -16,7 +16,7 @@ package final class JWSHeader: Sendable {
     /// keys are trusted. A header that demands an extension (`crit`, RFC 7515 4.1.11), such as an unencoded payload
     /// (`b64`, RFC 7797), is rejected, too. Certificates (`x5c`, `x5t`) are not read.
     ///
-    /// - Parameter allowingKey: Whether `jwk` is allowed (RFC 9449 4.2).
+    /// - Parameter allowingKey: True if `jwk` is allowed (RFC 9449 4.2).
     init(_ text: ArraySlice<UInt8>, allowingKey: Bool = false) throws(JOSEError) {
         guard let bytes = Base64URL.decoded(text), let value = JSONText.decode(bytes, maxDepth: JOSELimits.depth),
             case .object(let written) = value, let members = value.members
@@ -38,7 +38,7 @@ package final class JWSHeader: Sendable {
         self.value = value
     }
 
-    /// Whether `typ` is this media type, with or without `application/` (RFC 7515 4.1.9), in any case.
+    /// Returns whether `typ` is this media type, ignoring case and a prefix `application/` (RFC 7515 4.1.9).
     package func isType(_ name: String) -> Bool {
         // Nearly every token has the usual spelling.
         if self.type == name { return true }

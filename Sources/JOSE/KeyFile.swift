@@ -6,7 +6,7 @@ import Vocabulary
 package struct KeyFile: Sendable {
     private let keys: JWKSet
     private let secrets: [SharedSecret]
-    /// The `kid`s of secrets that were left out. No other secret with such a `kid` is used.
+    /// The `kid`s of secrets that were left out. Other secrets with one of these `kid`s are not used either.
     private let spoiled: Set<String>
     /// The keys that were left out, with reasons.
     package let faults: [String]

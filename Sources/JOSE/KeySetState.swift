@@ -20,10 +20,10 @@ struct KeySetState {
     }
 
     enum Step {
-        /// Use this set, the best for now; `nil` if none exists.
+        /// Use this set, the best for now; `nil` if there is no set.
         ///
-        /// - Parameter isFinal: Whether the issuer has confirmed since the caller asked that there is no better set.
-        ///   Otherwise it may have one, and must not be asked now.
+        /// - Parameter isFinal: True if the set meets the need, or the issuer was just asked and has no better set. If
+        ///   false, the issuer may have a better set, but must not be asked now.
         case use(JWKSet?, isFinal: Bool)
         /// Use this set, and refresh it without waiting.
         case useAndFetch(JWKSet)
@@ -54,7 +54,7 @@ struct KeySetState {
     private var soughtAt: [UnixTime] = []
     private var isFetching = false
 
-    /// Returns the set if it can be used at once for this need.
+    /// Returns the set; `nil` if it cannot be used at once for this need.
     func ready(for need: Need, now: UnixTime) -> JWKSet? {
         guard let set, self.isCurrent(now), self.meets(need) else { return nil }
         return set
@@ -62,7 +62,7 @@ struct KeySetState {
 
     /// Returns the next step of a caller, and records the fetch that the caller must begin.
     ///
-    /// - Parameter hasFetched: Whether a fetch that this caller began has ended.
+    /// - Parameter hasFetched: True if a fetch that this caller began has ended.
     mutating func step(for need: Need, now: UnixTime, hasFetched: Bool) -> Step {
         if let set = self.ready(for: need, now: now) {
             let isAging = now.since(self.readAt) >= Self.maxAge * 4 / 5
@@ -101,7 +101,7 @@ struct KeySetState {
         self.isFetching = false
     }
 
-    /// Whether a fetch for a key that is not in the set may begin, or runs.
+    /// Returns whether a fetch for a key that is not in the set is running or may begin.
     func isSeekable(_ now: UnixTime) -> Bool { self.isFetching || self.maySeek(now) }
 
     private func maySeek(_ now: UnixTime) -> Bool {
@@ -110,8 +110,8 @@ struct KeySetState {
         return now.since(first) >= Self.coolDown
     }
 
-    /// Whether the set can be used without a fetch: it is young, or a fetch within the last `maxAge` has shown that the
-    /// issuer cannot be reached.
+    /// Returns whether the set can be used without a fetch: it is young, or a fetch within the last `maxAge` has shown
+    /// that the issuer cannot be reached.
     private func isCurrent(_ now: UnixTime) -> Bool {
         guard self.set != nil else { return false }
         let age = now.since(self.readAt)
@@ -127,8 +127,8 @@ struct KeySetState {
         }
     }
 
-    /// Whether the pause after a failure is over. While a set can be used, the pause is the cool-down. Otherwise it
-    /// grows from a second to the cool-down, so that service resumes soon.
+    /// Returns whether the pause after a failure is over. While a set can be used, the pause is the cool-down.
+    /// Otherwise it grows from a second to the cool-down, so that service resumes soon.
     private func mayRetry(_ now: UnixTime) -> Bool {
         guard self.failures > 0 else { return true }
         let isUsable = self.set != nil && now.since(self.readAt) <= Self.maxStale

@@ -3,17 +3,17 @@ import Vocabulary
 /// A token whose header contains the key that verifies it (`jwk`, RFC 9449 4.2). The signature has not been verified
 /// yet; it will only prove that the sender has the private key.
 package struct SelfSignedToken: Sendable {
-    /// A header with its key.
+    /// A header and the key that it contains.
     package struct Head: Sendable {
         package let header: JWSHeader
         package let key: JWK
     }
 
-    /// The base64url text of the header. All tokens of a sender have one header until its key changes.
+    /// The base64url text of the header. All tokens of a sender share one header until its key changes.
     package let headerText: ArraySlice<UInt8>
     /// The content of the header.
     package let head: Head
-    /// Whether the content of the header was known before.
+    /// True if the content of the header was known before.
     package let isHeadKnown: Bool
     private let token: UnverifiedToken
 
@@ -46,7 +46,7 @@ package struct SelfSignedToken: Sendable {
     /// The key in the header.
     package var key: JWK { self.head.key }
 
-    /// Returns the payload, which anybody may have written.
+    /// Returns the payload, whose signature has not been verified.
     package func unverifiedPayload() throws(JOSEError) -> [UInt8] { try self.token.payload() }
 
     /// Verifies the token with its key and returns it.

@@ -6,9 +6,9 @@ package struct SigningKeyFile: Sendable {
     /// The maximum number of keys in one file.
     private static let maxKeys = 16
 
-    /// The P-256 keys, which sign assertions; `nil` if none exist.
+    /// The P-256 keys, which sign assertions; `nil` if the file has none.
     package let assertions: SigningKeyRing?
-    /// The RSA keys, which sign id_tokens; `nil` if none exist.
+    /// The RSA keys, which sign id_tokens; `nil` if the file has none.
     package let idTokens: SigningKeyRing?
 
     package init(pem: Secret) throws(JOSEError) {

@@ -15,7 +15,7 @@ package struct SigningKeyRing: Sendable {
         self.published = JWKSet(keys: keys.map(\.publicKey))
     }
 
-    /// Takes keys of one kind; `nil` if none exist.
+    /// Creates a ring of keys of one kind; `nil` if `keys` is empty.
     package init?(_ keys: [SigningKey]) {
         guard let first = keys.first else { return nil }
         self.current = first

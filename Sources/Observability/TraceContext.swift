@@ -46,14 +46,14 @@ package struct TraceContext: Sendable, Hashable {
         self.flags = flags
     }
 
-    /// Whether the sender may have recorded its span.
+    /// True if the sender may have recorded its span.
     @inline(__always)
     package var isSampled: Bool { self.flags & Self.sampledFlag != 0 }
 
     /// Reads the value of a field; `nil` if it is malformed and must be ignored (3.2.2.5 and 4.3).
     ///
-    /// Of an unknown version only the parts of version 00 are read, and only the sampling flag (3.2.4): a later version
-    /// may add more after a hyphen.
+    /// Of an unknown version, only the parts of version 00 are read, and of the flags only the sampling flag (3.2.4). A
+    /// later version may add parts after a hyphen.
     package init?(_ value: UnsafeBufferPointer<UInt8>) {
         guard value.count >= Self.length, let base = value.baseAddress, base[2] == 0x2D, base[35] == 0x2D,
             base[52] == 0x2D, let version = Self.number(base, digits: 2), version != 0xFF
@@ -90,7 +90,7 @@ package struct TraceContext: Sendable, Hashable {
         return number
     }
 
-    /// Returns the 16 digits of a number.
+    /// Returns the 16 hexadecimal digits of a number.
     package static func text(_ number: UInt64) -> String {
         String(unsafeUninitializedCapacity: 16) { buffer in
             for index in 0..<16 {
@@ -106,9 +106,9 @@ package struct TraceContext: Sendable, Hashable {
 /// samplers with equal ratios agree.
 @usableFromInline
 package struct TraceSampler: Sendable, Equatable {
-    /// Traces whose random bits are below this are not recorded; `TraceSampler.all` records none.
+    /// Traces whose random bits are below this are not recorded. At `TraceSampler.all`, no trace is recorded.
     @usableFromInline let threshold: UInt64
-    /// Whether a span with a parent follows the decision of the parent's sender.
+    /// True if a span with a parent follows the sampling decision of the parent's sender.
     package let followsParent: Bool
 
     /// The upper limit of the random bits, the last seven bytes of an id.
@@ -121,19 +121,19 @@ package struct TraceSampler: Sendable, Equatable {
         self.followsParent = followsParent
     }
 
-    /// Whether traces are begun. With a ratio of 0 only traces with a parent are recorded.
+    /// True if traces may begin here. With a ratio of 0, only traces with a parent are recorded.
     package var beginsTraces: Bool { self.threshold < Self.all }
 
-    /// Whether anything is ever recorded.
+    /// True if any span may ever be recorded.
     package var recordsAny: Bool { self.beginsTraces || self.followsParent }
 
-    /// Whether a trace that begins here is recorded.
+    /// Returns whether a trace that begins here is recorded.
     ///
-    /// - Parameter low: The second half of its id.
+    /// - Parameter low: The second half of the trace's id.
     @inlinable @inline(__always)
     package func samples(_ low: UInt64) -> Bool { low & (1 &<< 56 &- 1) >= self.threshold }
 
-    /// Whether a span whose parent is `context` is recorded.
+    /// Returns whether a span whose parent is `context` is recorded.
     @inline(__always)
     package func samples(below context: TraceContext) -> Bool {
         self.followsParent ? context.isSampled : self.samples(context.trace.low)

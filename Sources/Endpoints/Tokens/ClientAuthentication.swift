@@ -11,7 +11,7 @@ package struct ClientAuthentication: Sendable {
     private let assertions: ClientAssertions
     let limits: TokenLimits
 
-    /// - Parameter limits: The limits for guesses.
+    /// - Parameter limits: The rate limits of clients, which also limit guesses at their secrets.
     package init(clients: ClientRegistry, assertions: ClientAssertions, limits: TokenLimits) {
         self.clients = clients
         self.assertions = assertions
@@ -24,11 +24,11 @@ package struct ClientAuthentication: Sendable {
         var requester: TokenRequester
     }
 
-    /// Reads a request, authenticates its client and applies the rate limit. Endpoints for clients begin with this.
+    /// Reads a request, authenticates its client and applies the rate limit. Endpoints for clients call this first.
     ///
     /// - Parameters:
     ///   - readsJSONAsForm: See `BodyParameters`.
-    ///   - takesPublic: Whether public clients are served. Anyone can send a request as a public client.
+    ///   - takesPublic: True if public clients are served. Anyone can send a request as a public client.
     func call(
         _ request: EndpointRequest,
         readsJSONAsForm: Bool = false,
@@ -128,7 +128,7 @@ package struct ClientAuthentication: Sendable {
     }
 
     /// Returns the confidential client that one of the readings authenticates. A client that does not exist, or has no
-    /// secret, costs as many comparisons.
+    /// secret, takes as many comparisons as any other.
     private static func match(_ readings: [BasicCredentials], _ clients: ClientSnapshot) -> ClientSettings? {
         var found: ClientSettings?
         for reading in readings {

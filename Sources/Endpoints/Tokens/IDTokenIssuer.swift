@@ -3,7 +3,7 @@ import Sessions
 package import SignOn
 package import Vocabulary
 
-/// Issues the id_tokens of answers.
+/// Issues id_tokens, and verifies those that clients send back as `id_token_hint`.
 package struct IDTokenIssuer: Sendable {
     private let keys: IDTokenSigning
     /// The issuer as in the metadata, with a slash at its end.
@@ -16,8 +16,8 @@ package struct IDTokenIssuer: Sendable {
         self.clock = clock
     }
 
-    /// Signs id_tokens with one key at one moment. A signer is requested before a grant is used up, so that no answer
-    /// lacks its id_token because there is no key.
+    /// Signs id_tokens with one key and one `iat`. A signer is requested before a grant is used up, so that a grant is
+    /// not wasted if there is no key.
     struct Signer: Sendable {
         fileprivate let key: SigningKey
         fileprivate let issuer: String
@@ -43,11 +43,11 @@ package struct IDTokenIssuer: Sendable {
         }
     }
 
-    /// Returns the id of the user in an `id_token_hint`. Its age, its client and the retirement of its key do not
-    /// matter, because it only says whom the client means (OpenID Connect Core 3.1.2.1).
+    /// Returns the id of the user in an `id_token_hint`. The hint may have expired, belong to another client, or be
+    /// signed with a former key that is still published: it only identifies a user (OpenID Connect Core 3.1.2.1).
     ///
-    /// - Throws: `invalid_request` if the hint is not this server's, `temporarily_unavailable` while the keys are
-    ///   unknown.
+    /// - Throws: `invalid_request` if the hint is not an id_token of this server, `temporarily_unavailable` while the
+    ///   keys are unknown.
     func subject(of hint: String) async throws(OAuthError) -> String {
         guard let keys = await self.keys.published() else { throw OAuthError(.storeUnavailable) }
         guard let token = IDTokenHint(hint, issuer: self.issuer, keys: keys) else {

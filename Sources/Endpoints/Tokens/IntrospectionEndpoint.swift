@@ -6,7 +6,7 @@ import Vocabulary
 /// `POST /oauth/introspect` (RFC 7662) describes a token to an API or to the client itself.
 ///
 /// The caller must authenticate. It can introspect its own tokens, and the access tokens of APIs whose
-/// `resource_servers` list it. Any other token is inactive, like one that does not exist (RFC 7662 4).
+/// `resource_servers` list it. Any other token is reported as inactive, like a token that does not exist (RFC 7662 4).
 package struct IntrospectionEndpoint: Sendable {
     private let authentication: ClientAuthentication
     private let tokens: TokenService

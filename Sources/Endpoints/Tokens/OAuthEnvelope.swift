@@ -1,8 +1,8 @@
 import Vocabulary
 
 extension OAuthError {
-    /// Writes refusals that no handler makes in the form that OAuth clients parse (RFC 6749 5.2). They keep the status
-    /// of the reason table, which is more precise than 400. Clients do not look for the errors of grants in them.
+    /// Writes refusals made outside of a handler in the format that OAuth clients parse (RFC 6749 5.2). Each keeps the
+    /// status of its reason, which is more precise than 400. Clients do not expect the error codes of grants in them.
     static let envelope: RefusalEnvelope = { reason, _ in
         let code =
             switch reason.status {

@@ -46,15 +46,15 @@ package struct OAuthError: Error, Sendable {
     /// The `error_description` member: a fixed sentence without quotes or backslashes (RFC 6749 5.2) and without any
     /// part of the request, or the text of a rule as the operator wrote it.
     package var description: String
-    /// Whether the client tried to authenticate with `Authorization`. The answer is then 401 with a challenge.
+    /// True if the client tried to authenticate with `Authorization`. The answer is then 401 with a challenge.
     package var challenges = false
     /// The remaining time of a rate limit. `nil` for other refusals.
     package var wait: Duration?
     /// Additional fields of the answer.
     package var fields: [(name: String, value: String)] = []
 
-    /// Creates the refusal for a reason. Unknown, expired, revoked and foreign tokens get one answer: the client only
-    /// learns that its token is not accepted.
+    /// Creates the refusal for a reason. Unknown, expired and revoked tokens and those of other clients get one answer:
+    /// the client only learns that its token is not accepted.
     ///
     /// - Parameter code: The `error` member. `nil` for the code of the reason.
     package init(_ reason: Reason, _ code: Code? = nil, of presented: Presented = .sessionToken) {
@@ -112,7 +112,7 @@ package struct OAuthError: Error, Sendable {
         if let text = error.text { self.description = text }
     }
 
-    /// Runs a service's operation and turns its error into the refusal of what the client presented.
+    /// Runs a service's operation and turns its error into a refusal of the presented credential.
     static func rendering<Answer>(
         _ answer: @autoclosure () async throws(NotDone) -> Answer,
         of presented: Presented = .sessionToken
@@ -124,7 +124,7 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// Creates the refusal of a proof that is not accepted.
+    /// Creates the refusal of a request whose DPoP proof is missing or not accepted.
     package init(_ refusal: DPoPRefusal) {
         self.init(refusal.reason)
         self.description = refusal.description
@@ -151,8 +151,8 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// The answer that carries the error. Its status is that of the reason table for an outage, a rate limit, a rule
-    /// and a removed user, otherwise that of RFC 6749 5.2.
+    /// The answer that carries the error. Its status comes from the reason for an outage, a rate limit, a rule and a
+    /// removed user, otherwise from RFC 6749 5.2.
     package var response: EndpointResponse {
         let status =
             switch self.code {

@@ -3,7 +3,7 @@ package import NIOCore
 import Sessions
 package import Vocabulary
 
-/// Checks the key proofs of requests to the endpoints (RFC 9449).
+/// Checks the DPoP proofs of requests to the gateway's own endpoints (RFC 9449).
 package struct ProofCheck: Sendable {
     private let gate: DPoPGate
     private let loops: any EventLoopGroup
@@ -18,7 +18,7 @@ package struct ProofCheck: Sendable {
         self.clock = clock
     }
 
-    /// Verifies and uses the proof of a request for tokens (RFC 9449 5). `nil` if the request has none.
+    /// Verifies and redeems the proof of a token request (RFC 9449 5). `nil` if the request has none.
     func proof(of request: EndpointRequest) async throws(OAuthError) -> DPoPProof? {
         guard let proof = request.credentials.proof else { return nil }
         let now = self.clock.now()
@@ -33,7 +33,7 @@ package struct ProofCheck: Sendable {
         }
     }
 
-    /// Checks how a request to a resource presents its token, and uses its proof. Throws `DPoPRefusal` or `StoreError`.
+    /// Checks how a resource request presents its token, and redeems its proof. Throws `DPoPRefusal` or `StoreError`.
     ///
     /// - Parameters:
     ///   - token: The access token of a live session.
@@ -76,6 +76,6 @@ extension DPoPDemand {
 }
 
 extension DPoPProof {
-    /// The fields that the answer has because of the proof: a nonce for the client's next proof, if it needs one.
+    /// The fields that the proof adds to the answer: a nonce for the client's next proof, if it needs one.
     var answerFields: [(name: String, value: String)] { self.nextNonce.map { [("dpop-nonce", $0)] } ?? [] }
 }

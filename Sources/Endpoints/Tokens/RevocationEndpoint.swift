@@ -3,7 +3,7 @@ import Vocabulary
 
 /// `POST /oauth/revoke` (RFC 7009), as a form or as Auth0's JSON object.
 ///
-/// No key proof is needed, because an app that signs out may have lost its key.
+/// No DPoP proof is needed, because an app that signs out may have lost its key.
 package struct RevocationEndpoint: Sendable {
     private let authentication: ClientAuthentication
     private let tokens: TokenService
@@ -19,8 +19,8 @@ package struct RevocationEndpoint: Sendable {
     /// The endpoint, which answers 200 with an empty body for any token (RFC 7009 2.2). A client learns nothing about
     /// tokens of others.
     ///
-    /// Any client may revoke a provider's own token, because it was issued to none of them. The gateway ends everything
-    /// that came from it, and revokes it at a provider that is notified of sign-outs. 503 if that fails.
+    /// Any client may revoke a provider's own token, because it was not issued to a client of the gateway. Everything
+    /// that came from it ends, and it is revoked at a provider that is notified of sign-outs. 503 if that fails.
     package var endpoint: Endpoint {
         .oauth("/oauth/revoke", outlivesClient: true) { request throws(OAuthError) in
             let call = try await self.authentication.call(request)

@@ -3,14 +3,14 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// Signs users in with the artefact that a social provider's kit gave to a native app. Each artefact is accepted once.
+/// Signs users of native apps in with an artefact (token or code) of a social provider's kit, accepted only once.
 package struct SocialSignIns: Sendable {
     private let verifiers: SocialVerifiers
     private let proofs: SocialProofs
     private let tokens: TokenService
     private let owners: SocialOwners
 
-    /// - Parameter owners: Decides to which realm a user belongs. `nil` if all belong to the first realm of `tokens`.
+    /// - Parameter owners: Decides to which realm a user belongs. `nil` for the first realm of `tokens`.
     package init(
         verifiers: SocialVerifiers,
         proofs: SocialProofs,

@@ -25,7 +25,7 @@ enum TokenAnswer {
 
     /// Returns an answer with a session-transfer token.
     ///
-    /// - Parameter tokens: The tokens from a refresh token. `nil` for grants other than the refresh token.
+    /// - Parameter tokens: The tokens issued along with `minted` for a refresh token. `nil` for other grants.
     static func minted(
         _ minted: MintedToken,
         besides tokens: IssuedTokens?,
@@ -45,7 +45,7 @@ enum TokenAnswer {
         _ signer: IDTokenIssuer.Signer
     ) async -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
-        // Even if none was granted: an answer without `scope` means that all were (RFC 6749 5.1).
+        // An empty `scope` is sent, too: without `scope`, all requested scopes were granted (RFC 6749 5.1).
         members["scope"] = .string(tokens.scopes.joined(separator: " "))
         if let refresh = tokens.refresh { members["refresh_token"] = Self.text(refresh) }
         if tokens.hasIdentity {

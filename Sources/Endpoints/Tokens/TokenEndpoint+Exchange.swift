@@ -37,7 +37,7 @@ extension TokenEndpoint {
         }
     }
 
-    /// Returns the token that a transfer token is minted from: the presented one, or an access token for a provider's.
+    /// Returns the token to mint a transfer token from: the presented one, or for a provider's token an access token.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
         let tokens = try await OAuthError.rendering(
@@ -46,7 +46,7 @@ extension TokenEndpoint {
         return tokens.access ?? presented
     }
 
-    /// Signs a user in with the artefact of a social provider's kit (Auth0's token exchange for native social).
+    /// Signs a user in with the artefact of a social provider's sign-in kit (Auth0's token exchange for native social).
     private func exchange(
         _ kind: SocialSubjectToken,
         _ parameters: TokenRequest,

@@ -23,8 +23,8 @@ extension TokenEndpoint {
         return await TokenAnswer.issued(tokens, signer)
     }
 
-    /// Mints a session-transfer token from a refresh token. The gateway's refresh token rotates as in any other use,
-    /// and a provider's is unchanged.
+    /// Mints a session-transfer token from a refresh token. A refresh token of the gateway rotates as in any other use.
+    /// A provider's refresh token does not change.
     private func transfer(
         _ token: Secret,
         _ audience: String,

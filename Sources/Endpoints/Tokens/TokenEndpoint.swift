@@ -36,7 +36,7 @@ package struct TokenEndpoint: Sendable {
         self.idTokens = idTokens
     }
 
-    /// The endpoint. It continues after the client disconnects, because a stored token must also be audited.
+    /// The endpoint. It continues if the client disconnects, because a token that was stored must also be audited.
     package var endpoint: Endpoint {
         .oauth("/oauth/token", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
@@ -91,7 +91,7 @@ extension TokenRequester {
         if let stated { self.sender.address = stated }
     }
 
-    /// Returns the user's address that a client's server states in the field, the body, or equally in both, if any.
+    /// Returns the user's address in the field or the body, which must agree if both have it. `nil` if neither does.
     private static func address(
         in request: EndpointRequest,
         _ parameters: TokenRequest

@@ -85,7 +85,7 @@ package struct TokenExchange: Sendable, Equatable {
         }
     }
 
-    /// Refuses a delegation if none is supported: ignoring it would give the actor the user's own tokens.
+    /// Refuses an actor where delegation is not supported. If ignored, the actor would get the user's own tokens.
     static func refuseActor(in request: TokenRequest) throws(OAuthError) {
         for name in ["actor_token", "actor_token_type"] where try request.text(name) != nil {
             throw .invalidRequest("An actor_token is accepted only in a token exchange for a session transfer token.")

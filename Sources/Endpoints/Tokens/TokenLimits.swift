@@ -7,8 +7,8 @@ import Vocabulary
 
 /// The rate limits of the endpoints that accept credentials.
 package struct TokenLimits: Sendable {
-    /// The limit of one client from one address key, whatever it presents. It limits what guessed secrets and tokens,
-    /// and clients in a loop, cost the store. It is high, because a carrier or a server has many users.
+    /// The limit of one client from one address key, whatever the client presents. It limits the load on the store from
+    /// guessed secrets and tokens and clients in a loop. It is high, because a carrier or server has many users.
     private static let perClient = Self.perClient(isAwaited: false)
     /// The limit of requests that failed to authenticate as the client they name. It is shared by all gateways.
     private static let perClaim = Self.perClient(isAwaited: true)
@@ -38,7 +38,7 @@ package struct TokenLimits: Sendable {
     /// Counts a request in the name of a client and throws `too_many_requests` above the limit. Authenticated and other
     /// requests share one count, so that a guesser above the limit does not learn that a secret is right.
     ///
-    /// - Parameter isProven: Whether the client authenticated.
+    /// - Parameter isProven: True if the client authenticated.
     func check(_ claimedID: String, isProven: Bool, from address: IPAddress) async throws(OAuthError) {
         let limit = isProven ? Self.perClient : Self.perClaim
         try await self.count(RateBucket(limit, Self.key(address), Array(claimedID.utf8)))

@@ -3,8 +3,7 @@ package import Vocabulary
 /// The parameters of a request to a token endpoint, from a form (RFC 6749 4) or a JSON object (what Auth0's SDKs send).
 ///
 /// "Parameters sent without a value MUST be treated as if they were omitted from the request" and "Request and response
-/// parameters MUST NOT be included more than once" (RFC 6749 3.2). Unknown parameters are ignored, as that section
-/// requires.
+/// parameters MUST NOT be included more than once" (RFC 6749 3.2). As the RFC requires, unknown parameters are ignored.
 package struct TokenRequest: Sendable {
     private let parameters: BodyParameters
 
@@ -42,7 +41,7 @@ package struct TokenRequest: Sendable {
         return text
     }
 
-    /// Returns `audience`, or `resource` (RFC 8707), which means `audience`. `nil` if both are absent.
+    /// Returns `audience`, or its synonym `resource` (RFC 8707). `nil` if both are absent.
     package func audience() throws(OAuthError) -> String? {
         guard let resource = try self.text("resource") else { return try self.text("audience") }
         guard let audience = try self.text("audience"), audience != resource else { return resource }

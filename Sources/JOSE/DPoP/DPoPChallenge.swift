@@ -2,8 +2,8 @@ import Vocabulary
 
 /// The values of `WWW-Authenticate` that request proofs (RFC 9449 7.1 and 9).
 ///
-/// `error` is the first parameter of a single challenge, because SDKs look for it there: an answer must have one such
-/// field without any other challenge in it.
+/// SDKs look for `error` in the first parameter of the only challenge. An answer with an error must therefore have one
+/// `WWW-Authenticate` field with this challenge alone.
 package enum DPoPChallenge {
     /// The algorithms that proofs may have, joined by spaces.
     private static let algorithms = DPoPJudge.algorithms.map(\.rawValue).joined(separator: " ")

@@ -2,9 +2,9 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Judges the proofs of a deployment. The store remembers the id of each, so that no gateway accepts it again.
+/// Judges DPoP proofs. The store remembers the id of each proof, so that no gateway of the deployment accepts it again.
 ///
-/// All times are of the store's clock, which all gateways use.
+/// All times are measured by the store's clock, which all gateways use.
 package final class DPoPGate: Sendable {
     private let judge: DPoPJudge
     private let nonces: DPoPNonces
@@ -20,7 +20,7 @@ package final class DPoPGate: Sendable {
     package struct Presentation: Sendable {
         /// The key that the token is bound to (`cnf.jkt`); `nil` for an unbound token.
         package var thumbprint: String?
-        /// Whether the token came as `Authorization: DPoP`.
+        /// True if the token came as `Authorization: DPoP`.
         package var isProofScheme: Bool
         /// The value of the field `DPoP`; `nil` if it is missing.
         package var proof: [UInt8]?
@@ -71,7 +71,7 @@ package final class DPoPGate: Sendable {
 
     /// Makes the store remember an accepted proof.
     ///
-    /// - Returns: `nil` the first time; otherwise the reason to reject the proof. Fails with a `StoreError` if it is
+    /// - Returns: `nil` if the proof is accepted; otherwise the reason to reject it. Fails with a `StoreError` if it is
     ///   unknown whether the proof was presented before.
     package func redeem(_ proof: DPoPProof, now: UnixTime, on loop: any EventLoop) -> Eventual<DPoPRefusal?> {
         let id = OnceID(scope: proof.onceScope, id: proof.onceID)

@@ -11,7 +11,7 @@ package struct DPoPDemand: Sendable {
     package var accessToken: Secret?
     /// The thumbprint of the key that the presented token or code is bound to (`cnf.jkt`); `nil` accepts any key.
     package var thumbprint: String?
-    /// Whether a proof must have a nonce even if its `iat` is valid.
+    /// True if a proof must have a nonce even if its `iat` is valid.
     package var requiresNonce: Bool
 
     package init(
@@ -29,14 +29,14 @@ package struct DPoPDemand: Sendable {
     }
 }
 
-/// Judges proofs (RFC 9449 4.3), without a store. The caller must ensure that a proof is used once.
+/// Judges proofs (RFC 9449 4.3), without a store. The caller must ensure that a proof is used only once.
 package struct DPoPJudge: Sendable {
-    /// The maximum length in bytes. A proof has about 600; `htu` and an RSA key may be long.
+    /// The maximum length in bytes. A proof usually has about 600; `htu` and an RSA key may be long.
     package static let longestProof = 8192
     /// The maximum length of a `jti` in bytes. Usual ones have 16 to 36 characters.
     package static let longestID = 256
-    /// The maximum age of a proof by its `iat`, equal to that of a nonce. An older proof may have been made by somebody
-    /// who only had the key for a moment, or its id may have left the store.
+    /// The maximum age of a proof by its `iat`, equal to the maximum age of a nonce. An older proof may have been made
+    /// by somebody who only had the key for a moment, or its id may have left the store.
     package static let greatestAge = Duration.seconds(300)
     /// The maximum time by which `iat` may be ahead, because clocks differ a little. A longer time would let proofs be
     /// made in advance (RFC 9449 11.2).
@@ -54,7 +54,7 @@ package struct DPoPJudge: Sendable {
         self.nonces = nonces
     }
 
-    /// Judges one proof. The signature costs the most and is verified last: earlier results only serve to reject the
+    /// Judges one proof. The signature costs the most, so it is verified last: earlier checks can only reject the
     /// proof.
     ///
     /// - Parameters:

@@ -1,5 +1,5 @@
-/// The keys of clients with verified proofs, indexed by the text of the proof's header, which is equal in all proofs of
-/// a client. Neither key nor thumbprint is computed again. Confined to one event loop.
+/// Caches the keys of verified proofs by the text of the proof's header, which is equal in all proofs of a client, so
+/// that keys and thumbprints are not computed again. Confined to one event loop.
 ///
 /// The cache has two generations. Used entries move to the young generation, and when that is full, it replaces the old
 /// one. The size is therefore limited, and keys in use stay.

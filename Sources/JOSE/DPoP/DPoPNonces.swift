@@ -6,7 +6,7 @@ package import Vocabulary
 /// store: a nonce is the number of a time window and the HMAC of that number.
 ///
 /// Within a window all hosts, endpoints, gateways and clients use one nonce, because a client keeps a single nonce for
-/// all of them. It shows that a proof is not older than the window, and the `jti` shows that the proof is new.
+/// all of them. The nonce shows that a proof is not older than the window, and the `jti` shows that the proof is new.
 ///
 /// Form: base64url of `keyID(1) window(4) code(16)`, 28 characters.
 package final class DPoPNonces: Sendable {
@@ -14,9 +14,9 @@ package final class DPoPNonces: Sendable {
     package enum Reading: Sendable, Hashable {
         /// The nonce is from the current window, and accepted before `end`.
         case current(end: UnixTime)
-        /// From an earlier window or secret: accepted before `end`, and the answer should bring the current nonce.
+        /// From an earlier window or secret: accepted before `end`, and the answer should contain the current nonce.
         case aging(end: UnixTime)
-        /// The nonce is not from this deployment, from another epoch, or too old.
+        /// The nonce is too old, from another epoch, or not from this deployment.
         case unusable
     }
 
@@ -93,8 +93,8 @@ package final class DPoPNonces: Sendable {
         return last.text
     }
 
-    /// Checks the nonce of a proof. A nonce of another form costs no HMAC, and neither does the current nonce, which is
-    /// no secret because every client has it.
+    /// Checks the nonce of a proof. A malformed nonce costs no HMAC. Neither does the current nonce, which is compared
+    /// as text: every client has it, so it is not secret.
     package func read(_ nonce: String, at now: UnixTime, epoch: UInt64) -> Reading {
         let present = Self.window(at: now)
         if let last = self.lastMade(of: present, epoch), nonce.utf8.elementsEqual(last.utf8) {

@@ -3,11 +3,11 @@ package import Vocabulary
 /// The reason to reject a request because its proof is invalid or missing (RFC 9449 5 and 7).
 package struct DPoPRefusal: Error, Sendable, Hashable {
     package let reason: Reason
-    /// The error code at a resource. The token endpoint has separate codes for tokens.
+    /// The error code at a resource. The token endpoint derives its error code from `reason`.
     package let error: String
     /// A sentence for developers, without quotes and backslashes. It repeats no part of the request.
     package let description: String
-    /// The nonce for the answer's `DPoP-Nonce`. The client retries with a proof that contains it.
+    /// The nonce for the answer's `DPoP-Nonce`. The client retries with it. `nil` if a nonce does not help.
     package let nonce: String?
 
     private init(_ reason: Reason, _ error: String, _ description: String, nonce: String? = nil) {

@@ -4,7 +4,7 @@ import Vocabulary
 ///
 /// Two URLs are compared after the normalisation of RFC 3986 6.2.2 and 6.2.3. Paths that are equal after
 /// percent-decoding match as well, because Auth0.Android writes `htu` from the decoded path, with `/` for `%2F` and
-/// unencoded non-ASCII characters. A proof is then also valid for the path with the other kind of slash. This is
+/// unencoded non-ASCII characters. A proof for `/` is therefore also valid for `%2F`, and the reverse. This is
 /// harmless: only the holder of the key can use it, once and with one method.
 package struct DPoPTarget: Sendable {
     /// The configured scheme, host and port, and the path as the client sent it.
@@ -20,7 +20,7 @@ package struct DPoPTarget: Sendable {
             + (path.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }.map { path[..<$0] } ?? path[...])
     }
 
-    /// Whether `htu` names this URL. Query and fragment of `htu` are ignored, although a client should not send them.
+    /// Returns whether `htu` names this URL. Query and fragment of `htu` are ignored; a client should not send them.
     package func matches(_ htu: String) -> Bool {
         // Nearly every client writes exactly the URL that it requests.
         if htu.utf8.withContiguousStorageIfAvailable({ $0.elementsEqual(self.url) }) == true { return true }
@@ -35,7 +35,7 @@ private struct NormalURL {
     let origin: [UInt8]
     let path: [UInt8]
 
-    /// `nil` unless it is an absolute http or https URL with a host and without a user.
+    /// `nil` unless `url` is an absolute http or https URL with a host and without a user.
     init?(_ url: ArraySlice<UInt8>) {
         let lowered = url.prefix(8).map(Self.lowered)
         let scheme = ["https://", "http://"].first { lowered.starts(with: $0.utf8) }
@@ -107,7 +107,7 @@ private struct NormalURL {
         return kept.isEmpty ? [UInt8(ascii: "/")] : kept.flatMap { [UInt8(ascii: "/")] + $0 }
     }
 
-    /// Whether a byte is unreserved (RFC 3986 2.3).
+    /// Returns whether a byte is unreserved (RFC 3986 2.3).
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -118,7 +118,7 @@ private struct NormalURL {
         }
     }
 
-    /// Whether a path may contain the byte unencoded (`pchar` and `/`, RFC 3986 3.3).
+    /// Returns whether a path may contain the byte unencoded (`pchar` and `/`, RFC 3986 3.3).
     private static func isOfPaths(_ byte: UInt8) -> Bool {
         Self.isUnreserved(byte) || "!$&'()*+,;=:@/".utf8.contains(byte)
     }

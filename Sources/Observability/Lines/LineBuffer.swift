@@ -52,7 +52,7 @@ struct LineBuffer: ~Copyable {
 
     // Keys are inlined: a constant name is written with a few stores, without a call.
 
-    /// Writes a member with one of the gateway's own names, which needs no escaping.
+    /// Writes a member with arbitrary bytes, which are escaped. Names are the gateway's own and need no escaping.
     @inline(__always)
     mutating func member(_ name: StaticString, _ bytes: UnsafeRawBufferPointer) {
         self.key(name)
@@ -126,7 +126,7 @@ struct LineBuffer: ~Copyable {
 
     // MARK: Values
 
-    /// Appends bytes that are complete members.
+    /// Appends members that are already encoded.
     mutating func append(_ members: UnsafeRawBufferPointer) {
         guard let start = members.baseAddress else { return }
         self.reserve(members.count)
@@ -309,8 +309,8 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// Whether a character is harmful in a log: C1 controls move cursors, U+2028 and U+2029 end lines in some programs,
-    /// and bidirectional controls reorder a text (CVE-2021-42574).
+    /// Returns whether a character is harmful in a log: C1 controls move cursors, U+2028 and U+2029 end lines in some
+    /// programs, and bidirectional controls reorder a text (CVE-2021-42574).
     private static func isHarmful(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x80...0x9F, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true

@@ -18,7 +18,7 @@ package final class LineQueue: @unchecked Sendable {
     private let ring: UnsafeMutableRawPointer
     private var head = 0
     private(set) var count = 0
-    /// The total of bytes ever added. With `count`, a flush knows what to wait for.
+    /// The total number of bytes ever added. A flush waits until the bytes added before it are written.
     private(set) var total: UInt64 = 0
     private var droppedLines: UInt64 = 0
     private var isClosed = false
@@ -148,18 +148,18 @@ final class Doorbell: @unchecked Sendable {
     }
 
     let monitor = Monitor()
-    /// Guarded by the monitor, like `pending`.
+    /// The state of the writer thread. Guarded by the monitor, like `pending`.
     var waiting = Waiting.not
     /// The number of bytes in all queues.
     var pending = 0
-    /// The number of bytes that are written without waiting for more.
+    /// The number of pending bytes at which the thread no longer waits for more.
     let threshold: Int
 
     init(threshold: Int) {
         self.threshold = threshold
     }
 
-    /// Whether the caller, which has appended `added` bytes, must signal `work`. Called with the lock held.
+    /// Counts `added` bytes as pending and returns whether the caller must signal `work`. Called with the lock held.
     func mustRing(added: Int, linger: Duration) -> Bool {
         self.pending += added
         switch self.waiting {

@@ -5,8 +5,8 @@ import Glibc
 /// The one thread that writes log lines to a file descriptor. It may block on a slow reader; requests do not (F26).
 ///
 /// Several streams share a descriptor (standard output) without mixing their lines, because only this thread writes,
-/// and it changes streams only at line ends. A failed write (full disk, closed pipe) is counted and continued where it
-/// stopped, so no line is written in part. If the queues are full meanwhile, they drop whole lines.
+/// and it changes streams only at line ends. A failed write (full disk, closed pipe) is counted and retried from where
+/// it stopped, so no line is written in part. If the queues are full meanwhile, they drop whole lines.
 package final class LineWriter: @unchecked Sendable {
     /// An error for a thread that could not be started.
     package struct StartError: Error, CustomStringConvertible {
@@ -15,7 +15,7 @@ package final class LineWriter: @unchecked Sendable {
         package var description: String { "cannot start the log thread: error \(self.code)" }
     }
 
-    /// The number of bytes in one `write`: the default capacity of a pipe.
+    /// The maximum number of bytes in one `write`: the default capacity of a pipe.
     private static let chunk = 65_536
 
     private let descriptor: Int32
@@ -26,7 +26,7 @@ package final class LineWriter: @unchecked Sendable {
     private var queues: [LineQueue] = []
     private var turn = 0
     private var isMidLine = false
-    /// The number of bytes to write without waiting for more: all that waited when the first of them was due.
+    /// The number of bytes to write without waiting for more: all bytes that waited when the first was due.
     private var batch = 0
     private var flushes = 0
     private var isStopping = false

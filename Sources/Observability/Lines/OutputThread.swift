@@ -10,7 +10,7 @@ enum OutputThread {
     /// writing thread, and this must never end the process, however the process handles SIGPIPE elsewhere. Other
     /// threads handle all other signals.
     ///
-    /// - Returns: 0, or the system's error number if it has no thread left.
+    /// - Returns: 0, or the system's error number if no thread could be started.
     static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         SystemThread.start {
             var signals = sigset_t()

@@ -4,8 +4,8 @@ import Synchronization
 import Glibc
 #endif
 
-/// Shows the lines of a `LineWriter` on a terminal as text. A separate thread reads the writer's output, so no other
-/// code is involved, and only this thread writes to the terminal, which may be stopped (Ctrl-S) or slow.
+/// Shows the lines of a `LineWriter` on a terminal as text. Only a separate thread, which reads the writer's output,
+/// writes to the terminal, so no other code waits if the terminal is slow or stopped (Ctrl-S).
 package final class TerminalLog: Sendable {
     private struct State {
         /// The text to show first; `nil` while lines wait for it.

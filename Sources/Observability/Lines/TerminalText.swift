@@ -2,7 +2,7 @@ import Vocabulary
 
 /// A line of the log, the access log or the audit stream, as people read it on a terminal.
 package enum TerminalText {
-    /// Members that only programs need.
+    /// The members that are not shown as `name=value`: the line shows them otherwise, or only programs need them.
     private static let unshown: Set<String> = [
         "stream", "time", "level", "logger", "message", "fields", "event", "method", "host", "path", "status",
         "duration_us",

@@ -12,7 +12,7 @@ package struct AccessEntry {
     package var requestID: UnsafeRawBufferPointer
     /// The trace that the request belongs to; `nil` if none is known.
     package var trace: TraceID?
-    /// The client's address after `trusted_proxies`, as text.
+    /// The client's address as text: the peer's, or the one that trusted proxies report (`trusted_proxies`).
     package var client: UnsafeRawBufferPointer
     /// The method; `nil` if the head could not be parsed.
     package var method: UnsafeRawBufferPointer?
@@ -32,9 +32,9 @@ package struct AccessEntry {
     package var fingerprint: Fingerprint?
     /// The fingerprint of the session-transfer token.
     package var tokenFingerprint: Fingerprint?
-    /// Whether the connection to the app existed before the request; `nil` if the request was not forwarded.
+    /// True if the connection to the app existed before the request; `nil` if the request was not forwarded.
     package var upstreamReused: Bool?
-    /// The number of body bytes from the client; `bytesOut` is the number to the client.
+    /// The number of body bytes from the client. `bytesOut` is the number of body bytes sent to the client.
     package var bytesIn: Int64 = 0
     package var bytesOut: Int64 = 0
     /// The microseconds from the first byte of the request to the last byte of the response.
@@ -42,7 +42,7 @@ package struct AccessEntry {
     /// The microseconds from sending the request's head to the app until the response's head.
     package var upstreamDuration: Int64?
     package var userAgent: UnsafeRawBufferPointer?
-    /// The `Referer` as it came; cut like the target.
+    /// The `Referer` as it came. The log omits its query, fragment and userinfo.
     package var referer: UnsafeRawBufferPointer?
 
     package init(time: UnixTime, requestID: UnsafeRawBufferPointer, client: UnsafeRawBufferPointer) {

@@ -126,7 +126,7 @@ package struct AuditEvent: Sendable {
         /// - Codes: `w`.
         case transferTokenReplayed = "transfer_token.replayed"
 
-        /// Whether any client can cause the event without limit, by being rejected.
+        /// True if any client can cause the event without limit, by being rejected.
         var isOfStrangers: Bool {
             switch self {
             case .authorizationRefused, .bindingMismatch, .hostTicketRefused, .operatorRefused, .sessionDenied,
@@ -139,33 +139,33 @@ package struct AuditEvent: Sendable {
 
     /// Auth0's log event codes, for tools that read them.
     package enum Code: String, Sendable, CaseIterable {
-        /// A session-transfer token was minted or not, or a refresh token was used or not. Auth0 distinguishes the
-        /// cases by the audience.
+        /// A session-transfer token was minted, or a refresh token was used; `mintFailed` if not. Auth0 distinguishes
+        /// the two cases by the audience.
         case minted = "sertft"
         case mintFailed = "fertft"
-        /// An authorization code was redeemed, or not.
+        /// An authorization code was redeemed; `codeRefused` if not.
         case codeRedeemed = "seacft"
         case codeRefused = "feacft"
-        /// A token was exchanged for another one (RFC 8693), or not.
+        /// A token was exchanged for another token (RFC 8693); `exchangeFailed` if not.
         case exchanged = "secte"
         case exchangeFailed = "fecte"
-        /// A credential from a social provider's kit in an app was exchanged, or not.
+        /// A credential from a social provider's sign-in kit was exchanged; `socialRefused` if not.
         case socialExchanged = "sens"
         case socialRefused = "fens"
         /// A refresh token was revoked.
         case refreshTokenRevoked = "srrt"
-        /// A sign-in succeeded, or not.
+        /// A sign-in succeeded; `signInFailed` if not.
         case signedIn = "s"
         case signInFailed = "f"
-        /// A sign-in without asking the user succeeded, or not.
+        /// A sign-in without asking the user succeeded; `silentSignInFailed` if not.
         case silentlySignedIn = "ssa"
         case silentSignInFailed = "fsa"
-        /// A sign-in with a delegated transfer token succeeded.
+        /// A sign-in with a delegated transfer token succeeded: somebody acts for the user.
         case delegatedSignedIn = "sdel"
-        /// A session in which somebody acts for its user answered a client without asking, or could not.
+        /// A delegated session answered a client without asking its user; `delegatedSilentSignInFailed` if not.
         case delegatedSilentlySignedIn = "sdelsa"
         case delegatedSilentSignInFailed = "fdelsa"
-        /// An authorization code of a delegated session was redeemed, or not.
+        /// An authorization code of a delegated session was redeemed; `delegatedCodeRefused` if not.
         case delegatedCodeRedeemed = "sdeleacft"
         case delegatedCodeRefused = "fdeleacft"
         /// A sign-out succeeded.
@@ -205,7 +205,7 @@ package struct AuditEvent: Sendable {
     package var boundCountry: String?
     package var userAgent: String?
     package var requestID: String?
-    /// Whether to write `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer
+    /// True to write `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer
     /// token caused.
     package var isTriggeredByTransferToken = false
     /// The name of the user's provider in the settings; `nil` if the subject contains it.

@@ -4,8 +4,8 @@ import CLinux
 /// has been quiet for some seconds.
 ///
 /// The C library keeps freed memory for the next burst: after two hundred slow readers a gateway keeps the buffers of
-/// all of them. `malloc_trim` returns every whole free page. Threads that use the heap wait meanwhile, so this never
-/// happens on behalf of a request, nor while there are many.
+/// all of them. `malloc_trim` returns every whole free page. Threads that use the heap wait meanwhile, so it is never
+/// called for a request, nor while there are many requests.
 package struct HeapReturn: Sendable {
     /// The interval at which `look` must be called.
     package static let interval: Duration = .seconds(5)
@@ -26,7 +26,7 @@ package struct HeapReturn: Sendable {
         self.leastBytes = residentBytes
     }
 
-    /// Whether to return memory now. Called every `interval`.
+    /// Returns whether memory should be returned now. Called every `interval`.
     package mutating func look(cpuSeconds: Double, residentBytes: Double) -> Bool {
         let used = cpuSeconds - self.cpuSeconds
         self.cpuSeconds = cpuSeconds

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Counters that are registered at their first use, so that only existing series are shown, and then found without
-/// their labels. For any thread.
+/// Counters that are registered at their first use, so that series without events are not shown, and found by `Key`
+/// from then on. Usable from any thread.
 package final class CounterMemory<Key: Hashable & Sendable>: Sendable {
     private let known = Mutex<[Key: CounterID]>([:])
     private let register: @Sendable (Key) -> CounterID

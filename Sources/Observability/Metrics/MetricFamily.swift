@@ -10,7 +10,7 @@ package struct MetricFamily: Sendable, Hashable {
     package let help: String
     /// The label names, in the order of their values.
     package let labels: [String]
-    /// Whether a series is shown only if its value is not 0. This is for families with many combinations of labels
+    /// True if a series is shown only while its value is not 0. This is for families with many combinations of labels
     /// (route, decision and reason), and with a series per route or app.
     package let hidesZero: Bool
 
@@ -39,7 +39,7 @@ package struct MetricFamily: Sendable, Hashable {
         MetricFamily(.histogram, series, help, hidesZero)
     }
 
-    /// Whether the names follow the conventions that `promtool check metrics` enforces: lower snake case, `_total` on
+    /// True if the names follow the conventions that `promtool check metrics` enforces: lower snake case, `_total` on
     /// counters only, base units on histograms, and no suffix that the text format itself adds to histograms.
     package var isValid: Bool {
         guard Self.isSnakeCase(self.name), !self.help.isEmpty else { return false }

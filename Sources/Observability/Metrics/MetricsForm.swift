@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The format in which a scraper gets the metrics. Both formats have equal series.
+/// The format in which a scraper gets the metrics. Both formats contain the same series.
 package enum MetricsForm: Sendable, CaseIterable {
     /// Prometheus's text format 0.0.4.
     case text
@@ -16,7 +16,7 @@ package enum MetricsForm: Sendable, CaseIterable {
 
     /// Makes the form that a scraper prefers (RFC 9110 12.5.1).
     ///
-    /// - Parameter accept: The values of the scraper's field `Accept`. If it names neither form, the form is text.
+    /// - Parameter accept: The values of the scraper's field `Accept`. If it names neither format, the format is text.
     package init(accept: [String]) {
         var (text, open) = (0.0, 0.0)
         for part in accept.joined(separator: ",").split(separator: ",") {

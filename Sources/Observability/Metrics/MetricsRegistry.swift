@@ -29,8 +29,8 @@ package final class MetricsRegistry: Sendable {
         CounterID(slot: Int(self.register(family, .counter, values)))
     }
 
-    /// Returns counters of `family` with each of `rows` as the first label and each of `columns` as the other labels.
-    /// Such a family is registered only with this function, and always with equal columns.
+    /// Returns counters of `family` with each of `rows` as the first label and each of `columns` as the other labels. A
+    /// family with a `CounterTable` is registered only with this function, and always with equal columns.
     package func counters(_ family: MetricFamily, rows: [String], columns: [[String]]) -> CounterTable {
         precondition(family.kind == .counter, "\(family.name) is a \(family.kind.rawValue)")
         return CounterTable(rows: self.state.withLock { $0.insert(family, rows: rows, columns: columns) })
@@ -154,8 +154,8 @@ package final class MetricsRegistry: Sendable {
 
     /// Returns all metrics.
     ///
-    /// Asks each loop in turn for its counts; the text is made off the loops. The loops must be running. NIO never
-    /// answers a task for a loop that was shut down, and a sum without its slots would look like a reset of counters.
+    /// Asks each loop in turn for its counts; the text is made off the loops. The loops must be running. NIO never runs
+    /// a task of a loop that was shut down, and totals without its counts would look like reset counters.
     ///
     /// - Throws: The error of a loop that shuts down meanwhile.
     package func render(as form: MetricsForm = .text) async throws -> [UInt8] {

@@ -18,7 +18,7 @@ package final class MetricsShard {
     /// The last trace in each bucket, by slot; `nil` until a trace is noted. The system assigns no memory to unused
     /// pages.
     @usableFromInline private(set) var traced: UnsafeMutablePointer<Exemplar>?
-    /// The registry retains the shard, and lives as long as the ids that a shard uses.
+    /// The registry, which retains the shard and lives as long as the ids that the shard uses.
     private unowned let registry: MetricsRegistry
 
     init(registry: MetricsRegistry) {
@@ -71,7 +71,7 @@ package final class MetricsShard {
         return slot &+ bucket
     }
 
-    /// Keeps the trace of a request whose duration was recorded, until another one falls into its bucket.
+    /// Keeps the trace of a request whose duration was recorded, until another trace is kept in the same bucket.
     ///
     /// - Parameter slot: The slot that `observe` returned.
     @inlinable @inline(__always)
@@ -96,7 +96,7 @@ package final class MetricsShard {
         guard let memory = calloc(max(self.capacity, 1), MemoryLayout<Exemplar>.stride) else {
             preconditionFailure("no memory")
         }
-        // All-zero memory is a time before all others.
+        // All-zero memory is an exemplar with the time 0, which is treated as missing.
         let traced = memory.bindMemory(to: Exemplar.self, capacity: self.capacity)
         self.traced = traced
         return traced

@@ -29,9 +29,9 @@ struct MetricsState {
     }
 
     private(set) var families: [String: Registered] = [:]
-    /// The label values to show at each scrape, by the names of families that do not show all series.
+    /// The functions that return the label values to show, by family name. A family without one shows all series.
     var shown: [String: @Sendable () -> [[String]]] = [:]
-    /// The functions that read all series at each scrape, by the names of their families.
+    /// The functions that read all series of a family at each scrape, by family name.
     private(set) var whole: [String: MetricsRegistry.FamilyReading] = [:]
     /// All bounds in nanoseconds.
     private(set) var bounds: [Int64] = []
@@ -58,7 +58,7 @@ struct MetricsState {
         return source
     }
 
-    /// Returns the first slots of rows of counters, and makes new rows.
+    /// Returns the first slot of each row of counters. Rows that are new get slots.
     ///
     /// - Parameters:
     ///   - rows: The values of the first label.

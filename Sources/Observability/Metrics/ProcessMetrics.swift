@@ -34,7 +34,7 @@ package enum ProcessMetrics {
         var sinceBoot = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
-        // The program's name in brackets may contain spaces and brackets, so fields are numbered after its last one.
+        // The program's name in brackets may contain spaces and brackets, so fields are counted from the last bracket.
         let fields = self.text(of: "/proc/self/stat")
         guard let name = fields.lastIndex(of: ")") else { return .nan }
         let rest = fields[name...].split(separator: " ")
@@ -77,7 +77,7 @@ package enum ProcessMetrics {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
         defer { close(descriptor) }
-        // One call reads files of `/proc` of this size whole.
+        // One call returns the whole of a file in `/proc` that is at most this long.
         return String(unsafeUninitializedCapacity: 4096) { bytes in
             max(0, Glibc.read(descriptor, bytes.baseAddress, bytes.count))
         }

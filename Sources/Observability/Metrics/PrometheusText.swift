@@ -3,7 +3,7 @@ import Vocabulary
 /// Writes families in Prometheus's text format 0.0.4 or in OpenMetrics: one HELP and one TYPE line per family, then its
 /// series. Every line ends with `\n`.
 ///
-/// Both forms have equal bounds of histograms, `1` and not `1.0`, so that a scraper that changes its preference keeps
+/// Both formats write the bounds of histograms alike (`1`, not `1.0`), so that a scraper that switches formats keeps
 /// its series.
 struct PrometheusText {
     private(set) var bytes: [UInt8] = []
@@ -19,7 +19,7 @@ struct PrometheusText {
         self.bytes.reserveCapacity(65_536)
     }
 
-    /// Ends the text.
+    /// Ends the text with the marker that OpenMetrics requires.
     mutating func end() {
         if self.form == .openMetrics { self.write("# EOF\n") }
     }
@@ -111,7 +111,7 @@ struct PrometheusText {
         self.line("\(name)_count", labels, "\(total)")
     }
 
-    /// Returns the text after the value of a bucket (OpenMetrics 1.0).
+    /// Returns an exemplar as text, which follows the value of its bucket (OpenMetrics 1.0).
     private static func text(_ exemplar: Exemplar) -> String {
         let value = Self.seconds(nanoseconds: UInt64(max(exemplar.nanoseconds, 0)))
         let time = Self.number(Double(exemplar.at.milliseconds) / 1000)

@@ -12,7 +12,7 @@ struct SlotTotals {
         return place < self.counted.count && self.counted[place].slot == slot ? self.counted[place].value : 0
     }
 
-    /// Whether all of these slots are 0.
+    /// Returns whether all of these slots are 0.
     func areZero(_ slots: Range<Int>) -> Bool {
         let place = self.place(of: slots.lowerBound)
         return place == self.counted.count || self.counted[place].slot >= slots.upperBound

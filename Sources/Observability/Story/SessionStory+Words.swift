@@ -31,7 +31,7 @@ extension SessionStory {
 
     // MARK: Events
 
-    /// The events of the story. Consecutive requests that were let pass are summarized as one event.
+    /// The events of the story. Consecutive requests that were allowed are summarized as one event.
     private var events: [(time: String, words: String)] {
         var events: [(time: String, words: String)] = []
         var run: (first: Line, last: Line, count: Int)?

@@ -7,8 +7,8 @@ import Glibc
 /// The log lines about one session, by time. They show why a user was asked to sign in again.
 ///
 /// A line belongs to the session if it has the session's fingerprint or id, or the id of a request about the session.
-/// Two kinds of ends belong to it as well, if they came during the session's life: ends of all sessions of the user,
-/// and the end of the parent session.
+/// Two kinds of ends also belong to the session if they happened during its life: ends of all sessions of the user, and
+/// the end of the parent session.
 package struct SessionStory {
     /// A line of a log.
     struct Line {
@@ -21,7 +21,7 @@ package struct SessionStory {
         var fingerprint: String? { self.value["fingerprint"]?.string }
         var reason: Reason? { Reason(rawValue: self.text("reason")) }
 
-        /// Whether the line is about the beginning of a session.
+        /// True if the line is about the beginning of a session.
         var isBeginning: Bool {
             switch self.event {
             case .sessionCreated, .transferTokenConsumed, .hostTicketUsed: true
@@ -61,7 +61,7 @@ package struct SessionStory {
         }.map(\.value)
     }
 
-    /// Whether no line is about the session.
+    /// True if no line is about the session.
     package var isEmpty: Bool { self.lines.isEmpty }
 }
 
@@ -78,13 +78,13 @@ private struct Search {
     /// The session's own names. Each line with one of them belongs to the story.
     private(set) var names: Set<String>
     private var requests: Set<String> = []
-    /// The parent sessions. Of these, and of the users in `subjects`, only ends belong to the story.
+    /// The parent sessions. Of their events, and those of the users in `subjects`, only ends belong to the story.
     private var parents: Set<String> = []
     private var subjects: Set<String> = []
     private(set) var found: [Place: SessionStory.Line] = [:]
     /// The found ends that name another session, or all sessions of a user.
     private(set) var ends: Set<Place> = []
-    /// Whether new names were found, so that the logs must be searched again.
+    /// True if new names were found, so that the logs must be searched again.
     var hasNews = true
 
     init(_ name: String) {
@@ -105,14 +105,14 @@ private struct Search {
         }
     }
 
-    /// Whether the line is about the end of a parent session, or of all sessions of the user.
+    /// Returns whether the line is about the end of a parent session, or of all sessions of the user.
     private func isEnd(_ line: SessionStory.Line) -> Bool {
         guard line.event == .sessionEnded || line.event == .tokenRevoked else { return false }
         return line.session.map(self.parents.contains) ?? self.subjects.contains(line.text("subject"))
     }
 
     private mutating func take(_ line: SessionStory.Line, _ place: Place) {
-        // An end that was found with its user before may be an end of this session.
+        // An end that was found by its user before may be the end of this session.
         self.ends.remove(place)
         guard self.found.updateValue(line, forKey: place) == nil else { return }
         let named = [line.session, line.fingerprint, line.value["token_fingerprint"]?.string].compactMap(\.self)

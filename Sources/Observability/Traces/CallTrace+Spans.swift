@@ -5,15 +5,15 @@ extension CallTrace {
     ///
     /// - Parameters:
     ///   - parent: The span of the request.
-    ///   - namesPaths: Whether spans contain paths.
-    ///   - store: The `db.system.name` of the session store; `nil` for a store in this process, without spans.
+    ///   - namesPaths: True if spans contain paths.
+    ///   - store: The `db.system.name` of the session store; `nil` for a store in this process, which gets no spans.
     package init(of trace: TraceID, below parent: UInt64, namesPaths: Bool, store: String?, to queue: SpanQueue) {
         self.init { call in
             if case .store = call.callee, store == nil { return }
             let clock = SpanClock()
             var head = SpanHead(
                 trace: trace,
-                // Not 0.
+                // A span id is never 0.
                 span: .random(in: 1 ... .max),
                 kind: .client,
                 start: clock.time(call.began),

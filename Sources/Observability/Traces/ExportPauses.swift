@@ -18,9 +18,9 @@ package struct ExportPauses: Sendable {
     }
 }
 
-/// A pause that a collector asks for (`Retry-After`), longer than a batch waits: the next batches wait, too.
+/// A pause that a collector asks for (`Retry-After`). It also delays later batches if it outlasts the retries of one.
 package struct ExportRest: Sendable {
-    /// The maximum, whatever a collector asks for: it may have meant another unit, or a date by a wrong clock.
+    /// The maximum, whatever a collector asks for: the header may have a wrong unit, or a date by a wrong clock.
     private static let longest = Duration.seconds(600)
 
     private var end: ContinuousClock.Instant?
@@ -33,7 +33,7 @@ package struct ExportRest: Sendable {
         self.end = now + min(asked, Self.longest)
     }
 
-    /// Whether nothing may be sent.
+    /// Returns whether the pause lasts, so that nothing may be sent.
     package func isOn(at now: ContinuousClock.Instant) -> Bool {
         self.end.map { now < $0 } ?? false
     }

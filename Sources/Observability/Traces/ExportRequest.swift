@@ -41,8 +41,8 @@ package struct ExportRequest: Sendable {
         self.scope = Self.field(1, Self.field(1, Array("sallyport".utf8)) + Self.field(2, Array(version.utf8)))
     }
 
-    /// The number of bytes that are copied at once. The C library copies this many with vectors, and more with an
-    /// instruction that on some processors works byte by byte.
+    /// The number of bytes that are copied at once. The C library copies up to this many with vector instructions, and
+    /// more with an instruction that some processors execute byte by byte.
     private static let piece = 2048
 
     /// Returns the body of the request.
@@ -80,7 +80,7 @@ package struct ExportRequest: Sendable {
         return bytes.count
     }
 
-    /// Returns a field of bytes.
+    /// Returns a length-delimited field.
     private static func field(_ number: UInt8, _ content: [UInt8]) -> [UInt8] {
         self.head(number, of: content.count) + content
     }
@@ -99,7 +99,7 @@ package struct ExportRequest: Sendable {
 
     // MARK: JSON
 
-    /// Returns the request as JSON: ids in hexadecimal, kinds and codes as numbers, numbers of 64 bits as texts (OTLP
+    /// Returns the request as JSON: ids in hexadecimal, kinds and codes as numbers, 64-bit numbers as strings (OTLP
     /// 1.9, "JSON Protobuf Encoding").
     private func json(_ buffers: [SpanBuffer]) -> [UInt8] {
         let spans = buffers.flatMap { buffer -> [JSONValue] in
@@ -198,7 +198,7 @@ package struct ExportRequest: Sendable {
     }
 }
 
-/// Reads the fields of a protobuf message, as far as messages of traces use them. Stops at the first unreadable field.
+/// Reads the fields of a protobuf message, with the wire types of trace messages. Stops at the first unreadable field.
 struct ProtobufReader {
     enum Value {
         case number(UInt64)
@@ -256,7 +256,7 @@ package struct PartialSuccess: Sendable, Equatable {
 
     /// The number of rejected spans.
     package var rejected = 0
-    /// The reason, or a warning; `nil` if none exists.
+    /// The reason for the rejections, or a warning; `nil` if the answer has neither.
     package var message: String?
 
     /// - Parameter body: The body of an answer with status 200, in either form. An unreadable body is ignored.
@@ -273,7 +273,7 @@ package struct PartialSuccess: Sendable, Equatable {
         case .json:
             let part = JSONText.decode(body, maxDepth: 16)?["partialSuccess"]
             let count = part?["rejectedSpans"]
-            // A number of 64 bits should be a text, but some collectors write a number.
+            // A 64-bit number should be a string, but some collectors write a number.
             self.rejected = max(0, count?.string.flatMap { Int($0) } ?? 0)
             if case .integer(let number)? = count { self.rejected = max(0, Int(clamping: number)) }
             self.take(part?["errorMessage"]?.string ?? "")

@@ -7,7 +7,7 @@ package enum SpanKind: UInt8, Sendable {
     case client = 3
 }
 
-/// The part that every span has.
+/// The properties that every span has.
 @usableFromInline
 package struct SpanHead {
     @usableFromInline package var trace: TraceID
@@ -15,7 +15,7 @@ package struct SpanHead {
     @usableFromInline package var span: UInt64
     /// The parent span; 0 if the span begins its trace.
     @usableFromInline package var parent: UInt64 = 0
-    /// Whether the parent belongs to another process.
+    /// True if the parent belongs to another process.
     @usableFromInline package var isParentRemote = false
     @usableFromInline package var kind: SpanKind
     /// The start in nanoseconds since 1970, like `end`.
@@ -74,7 +74,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.contentStart = 0
     }
 
-    /// Drops all bytes behind the first `count`, which are not whole spans.
+    /// Drops the bytes after the first `count`, which must not be whole spans.
     @inlinable @inline(__always)
     package func truncate(to count: Int) { self.count = min(self.count, count) }
 
@@ -97,7 +97,7 @@ package final class SpanBuffer: @unchecked Sendable {
             at.storeBytes(of: bytes.littleEndian, as: UInt64.self)
             at += count
         }
-        // The length, in the second and third byte, is written at the end.
+        // `end` writes the length into the second and third byte.
         put(UInt64(Self.key(2, .bytes)) | UInt64(Self.key(1, .bytes)) &<< 24 | 16 &<< 32, 5)
         put(head.trace.high.byteSwapped, 8)
         put(head.trace.low.byteSwapped, 8)
@@ -184,7 +184,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= text.count
     }
 
-    /// Whether an attribute with a text of `count` bytes has lengths of one byte each.
+    /// Returns whether the lengths in an attribute with a text of `count` bytes fit into one byte each.
     @inlinable @inline(__always)
     package static func fits(_ key: SpanKey, _ count: Int) -> Bool { count &+ key.count &- 2 < 0x80 }
 
@@ -337,7 +337,7 @@ package final class SpanBuffer: @unchecked Sendable {
         return start + key.count
     }
 
-    // Attributes that are rare: slower, without a prepared key.
+    // Rare attributes are written more slowly, without a prepared key.
 
     /// Writes an attribute with a text.
     ///
@@ -517,7 +517,7 @@ private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointe
     return bits & 0x8080_8080_8080_8080 == 0
 }
 
-/// Whether the text is ASCII and short enough to be written unchanged.
+/// Returns whether the text is ASCII and short enough to be written unchanged.
 private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
     guard text.count <= SpanBuffer.textLimit, let base = text.baseAddress else { return text.isEmpty }
     var bits: UInt64 = 0
@@ -542,7 +542,7 @@ private func withUTF8<Result>(
     var cut = UnsafeRawBufferPointer(rebasing: text.prefix(limit))
     if cut.allSatisfy({ $0 < 0x80 }) { return body(cut) }
     cut = UnsafeRawBufferPointer(rebasing: text.prefix(text.count(ofCharactersWithin: limit)))
-    // Rare: a client's text in another script, or with invalid bytes.
+    // Rare: a client's text with non-ASCII characters or invalid bytes.
     var valid = String(decoding: cut, as: UTF8.self)
     return valid.withUTF8 { body(UnsafeRawBufferPointer($0)) }
 }

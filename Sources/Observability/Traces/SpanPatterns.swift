@@ -4,7 +4,7 @@ import Vocabulary
 @usableFromInline
 package struct SpanPattern {
     @usableFromInline let bytes: UnsafeRawBufferPointer
-    /// The position of the status; 0 if none exists. `sessionAt` is the position of the session.
+    /// The position of the status, and `sessionAt` the position of the session; 0 if the pattern has none.
     @usableFromInline let statusAt: Int
     @usableFromInline package let sessionAt: Int
     /// The number of bytes of text with which the last attribute begins.
@@ -30,7 +30,7 @@ package struct SpanLikeness {
     /// The number of a run (`SpanRun.number`), like `second`; 0 if there is no run.
     @usableFromInline let first: UInt64
     @usableFromInline let second: UInt64
-    /// All other properties, as bits that the user defines; not 0.
+    /// All other properties, as bits that the caller defines; not 0.
     @usableFromInline let traits: UInt64
 
     @inlinable @inline(__always)
@@ -45,7 +45,7 @@ package struct SpanLikeness {
         left.first == right.first && left.second == right.second && left.traits == right.traits
     }
 
-    /// The index of its pattern in the cache.
+    /// The index of the pattern in the cache.
     @inlinable @inline(__always)
     var place: Int {
         let mixed = (self.first &* 31 ^ self.second) &* 31 ^ self.traits
@@ -90,7 +90,7 @@ package final class SpanPatterns {
         self.kept.deallocate()
     }
 
-    /// Returns the cached pattern for `likeness`; `nil` if none exists. It is valid until another pattern is made.
+    /// Returns the cached pattern for `likeness`, valid until another pattern is made; `nil` if it is not cached.
     @inlinable @inline(__always)
     package func find(_ likeness: SpanLikeness) -> SpanPattern? {
         let kept = self.kept + likeness.place
@@ -101,8 +101,8 @@ package final class SpanPatterns {
     ///
     /// - Parameters:
     ///   - head: The head of one of its spans.
-    ///   - hasStatus: Whether the spans have the status of an answer.
-    ///   - hasSession: Whether the spans name a session.
+    ///   - hasStatus: True if the spans have the status of an answer.
+    ///   - hasSession: True if the spans name a session.
     ///   - write: Writes all other parts, and returns the number of text bytes in the last attribute, which may be
     ///     extended.
     @inline(never)

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The spans that wait for the exporter, in buffers that are recycled: a loop exchanges a full one for an empty one.
-/// Nobody waits for the exporter: spans without room are dropped and counted.
+/// The spans that wait for the exporter, in buffers that are recycled: a loop exchanges a full buffer for an empty one.
+/// No loop waits for the exporter: spans for which there is no room are dropped and counted.
 package final class SpanQueue: Sendable {
     /// The reasons why spans did not reach the collector: the values of `sallyport_spans_dropped_total{reason}`.
     package enum Loss: String, Sendable, CaseIterable {
@@ -24,7 +24,7 @@ package final class SpanQueue: Sendable {
         var losses: [Loss: UInt64] = [:]
         var sent: UInt64 = 0
         var isClosed = false
-        /// Whether the exporter has been notified of a batch.
+        /// True if the exporter has been notified of a batch.
         var isRung = false
     }
 
@@ -92,7 +92,7 @@ package final class SpanQueue: Sendable {
 
     /// Returns the next spans to send, about a batch or a mebibyte; empty if none wait.
     ///
-    /// - Parameter onlyFull: Whether to return nothing unless a whole batch waits.
+    /// - Parameter onlyFull: True to return nothing unless a whole batch waits.
     package func next(onlyFull: Bool = false) -> [SpanBuffer] {
         self.state.withLock { state in
             if !onlyFull, state.single.spans > 0 {
@@ -121,7 +121,7 @@ package final class SpanQueue: Sendable {
     /// Takes back the buffers that `next` returned.
     ///
     /// - Parameters:
-    ///   - lost: The number of lost spans, at most all.
+    ///   - lost: The number of spans in the buffers that were lost. The rest was sent.
     ///   - loss: The reason.
     package func giveBack(_ buffers: [SpanBuffer], lost: Int = 0, _ loss: Loss = .failed) {
         var spans = 0
@@ -138,7 +138,7 @@ package final class SpanQueue: Sendable {
     }
 
     /// The maximum number of empty buffers that are kept: enough for a batch that is sent and one that is written
-    /// meanwhile. More come from a burst, and a large queue is rarely full.
+    /// meanwhile. Only a burst leaves more, and a large queue is rarely full.
     private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
 
     /// Rejects further spans. Waiting spans are lost.
@@ -183,9 +183,9 @@ package final class TraceLog {
     @usableFromInline package private(set) var buffer: SpanBuffer
     /// The clocks as they were at most a second ago.
     @usableFromInline private(set) var clock = SpanClock()
-    /// The time of the next reading of the clocks, by the monotonic clock.
+    /// The time at which the clocks are read next, by the monotonic clock.
     @usableFromInline private(set) var clockEnd: UInt64 = 0
-    /// The interval of reading the clocks, in nanoseconds. They differ only if a clock is set.
+    /// The interval between readings of the clocks, in nanoseconds. Only setting a clock changes their offset.
     private static let clockPeriod: UInt64 = 1_000_000_000
     /// The state of the generator of span ids, which do not repeat before the state does.
     @usableFromInline var state = UInt64.random(in: .min ... .max)
@@ -204,7 +204,7 @@ package final class TraceLog {
         self.ended()
     }
 
-    /// Called after spans were written to the buffer.
+    /// Passes the buffer on if it is full. Called after spans were written to the buffer.
     @inlinable @inline(__always)
     package func ended() {
         if self.buffer.spans >= self.handover.spans || self.buffer.count >= self.handover.bytes {

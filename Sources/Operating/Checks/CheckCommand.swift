@@ -162,7 +162,7 @@ struct CheckCommand: WiredCommand {
         for line in lines { Console.say("  \(line)") }
     }
 
-    /// `0.0.0.0:443  TLS  h2, http/1.1  PROXY protocol from 10.0.0.0/16, others refused`
+    /// Returns lines such as `0.0.0.0:443  TLS  h2, http/1.1  PROXY protocol from 10.0.0.0/16, others refused`
     private static func listeners(_ settings: Settings) -> [String] {
         var lines = (settings.listen + settings.management).map { listener in
             var words = ["\(listener.address)"]
@@ -185,12 +185,12 @@ struct CheckCommand: WiredCommand {
         return lines
     }
 
-    /// `127.0.0.1:9090  TLS  http/1.1  operators`
+    /// Returns a line such as `127.0.0.1:9090  TLS  http/1.1  operators`
     private static func inner(_ listener: ListenerSettings, _ purpose: String) -> String {
         "\(listener.address)\(listener.isSecure ? "  TLS" : "")  http/1.1  \(purpose)"
     }
 
-    /// `  PROXY protocol from 10.0.0.0/16, others refused`
+    /// Returns the end of a line such as `  PROXY protocol from 10.0.0.0/16, others refused`
     private static func proxies(_ listener: ListenerSettings) -> String {
         guard let proxies = listener.proxyProtocol else { return "" }
         let peers = proxies.from.map(\.description).joined(separator: ", ")
@@ -198,20 +198,20 @@ struct CheckCommand: WiredCommand {
         return "  PROXY protocol from \(peers), \(others)"
     }
 
-    /// `ok       127.0.0.1:6379 role: primary with 1 replica`
+    /// Returns a line such as `ok       127.0.0.1:6379 role: primary with 1 replica`
     private static func line(_ verdict: Verdict) -> String {
         let level = verdict.level.rawValue
         let space = String(repeating: " ", count: 9 - level.utf8.count)
         return "\(level)\(space)\(verdict.subject): \(verdict.finding)"
     }
 
-    /// `app.example.com, *.example.com: P-256, 89 days left`
+    /// Returns a line such as `app.example.com, *.example.com: P-256, 89 days left`
     private static func line(_ facts: CertificateFacts) -> String {
         let names = facts.names + facts.addresses.map(\.description)
         return "\(names.joined(separator: ", ")): \(facts.key), \(facts.daysLeft(at: Clock.system.now())) days left"
     }
 
-    /// `/admin/**  GET, POST  auth required  require {aal: aal2}  -> app  (admin)`
+    /// Returns a line such as `/admin/**  GET, POST  auth required  require {aal: aal2}  -> app  (admin)`
     private static func line(_ route: RouteSettings, on host: HostSettings) -> String {
         let methods = route.methods.isEmpty ? "any method" : route.methods.joined(separator: ", ")
         var words = [route.path, methods, "auth \(route.auth.rawValue)"]

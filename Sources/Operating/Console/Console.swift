@@ -44,7 +44,7 @@ package enum Console {
         return status == EXIT_SUCCESS ? EXIT_FAILURE : status
     }
 
-    /// Writes all bytes. A closed pipe on standard output is not an error, because its reader has enough. Any other
+    /// Writes all bytes. A closed pipe on standard output is not an error, because its reader wants no more. Any other
     /// failure is kept for `status(after:)`.
     private static func write(_ bytes: [UInt8], to descriptor: CInt) {
         var rest = bytes[...]

@@ -21,7 +21,7 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
         }
     }
 
-    /// Returns a failure that ends with the system's message for its last error.
+    /// Returns a failure that ends with the system's message for `errno`.
     static func system(_ what: String) -> PrivateFileFailure {
         PrivateFileFailure("\(what): \(String(cString: strerror(errno)))")
     }

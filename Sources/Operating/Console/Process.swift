@@ -13,8 +13,8 @@ package enum Process {
     package static let standardOutput: Int32 = 1
 
     /// Opens `/dev/null` for each closed standard descriptor, so that no file or socket gets its number and receives
-    /// what is printed. The direction is reversed (input for writing, output for reading): using a closed descriptor
-    /// still fails.
+    /// what is printed. The direction is reversed (input for writing, output for reading), so that using it still
+    /// fails.
     package static func occupyStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)

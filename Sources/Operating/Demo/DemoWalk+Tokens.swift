@@ -1,4 +1,4 @@
-/// The steps that show the authorization server to a native app.
+/// The steps in which a native app uses the authorization server.
 extension DemoWalk {
     /// A code verifier and its challenge from RFC 7636 appendix B. An app makes new ones for each sign-in.
     private static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"

@@ -6,8 +6,8 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// A gateway that is assembled from settings by the code of a start, but never started. `check` and `explain` inspect
-/// it. It opens the files in the settings, but no sockets.
+/// A gateway that is assembled from settings by the same code as at a start, but never started. `check` and `explain`
+/// inspect it. It opens the files in the settings, but no sockets.
 package struct Draft {
     /// The configuration that would judge requests.
     let configuration: PathConfiguration
@@ -15,7 +15,7 @@ package struct Draft {
     let records: RecordAccess
     let keys: ProcessKeys
     let clients: ClientRegistry
-    /// Whom the event loops would ask about sessions.
+    /// The parties that the event loops would ask about sessions.
     let parties: SessionParties
     let asn: ASNDirectory?
     let geo: GeoDirectory?
@@ -132,7 +132,7 @@ package struct Draft {
         return "\(left); \(taken)"
     }
 
-    /// Returns the keys that make the gateway answer paths in front of this host's app.
+    /// Returns the settings keys that make the gateway answer paths in front of this host's app.
     private func takers(of host: HostSettings) -> [String] {
         (host.asksForEndpoints ? ["endpoints: true"] : self.settings.endpointKeys)
             + (self.ownPaths(of: host).contains("/schemas") ? ["provider.kratos"] : [])

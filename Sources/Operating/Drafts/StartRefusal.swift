@@ -7,7 +7,7 @@ package struct StartRefusal: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Returns the result of `make`, and turns an error of it into a `StartRefusal`.
+    /// Returns the result of `make`, and turns its error into a `StartRefusal`.
     ///
     /// - Parameter setting: The beginning of the description, placed before the error.
     package static func naming<Value>(_ setting: String, _ make: () throws -> Value) throws -> Value {

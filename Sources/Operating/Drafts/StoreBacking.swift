@@ -10,7 +10,7 @@ package typealias ReadinessCheck = (name: String, ok: Bool, detail: String)
 package protocol StoreBacking: Sendable {
     /// The store of the records.
     var store: any RecordStore { get }
-    /// Limits attempts with counts that all gateways of a shared store have in common.
+    /// The rate limiter, which counts attempts across all gateways that share the store.
     var limiter: any RateLimiter { get }
     /// The clock for the lifetimes of records. Setting the machine's clock does not change it.
     ///

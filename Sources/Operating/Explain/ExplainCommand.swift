@@ -304,7 +304,7 @@ struct ExplainCommand: WiredCommand {
         Console.say("\(title)\n\(lines.map { "  \($0)" }.joined(separator: "\n"))")
     }
 
-    // MARK: What the options name
+    // MARK: Values of the options
 
     private func token() throws -> [UInt8]? {
         guard let file = self.tokenFile else { return nil }

@@ -48,7 +48,7 @@ struct ExplainedRequest {
 
     // MARK: HTTP/2
 
-    /// The listeners that speak HTTP/2, and whether they use TLS. Behind a proxy with TLS they do not.
+    /// The listeners that speak HTTP/2, and whether they use TLS. Behind a proxy that terminates TLS, they do not.
     struct HTTP2Place {
         var isSecure: Bool
         var addresses: [ListenAddress]

@@ -7,7 +7,7 @@ import Vocabulary
 
 /// `sallyport keys`: makes the secret, and rotates it while any number of gateways run.
 ///
-/// No gateway ever meets a token or record of a secret that it does not accept. A new secret is first accepted
+/// No gateway ever sees a token or record of a secret that it does not accept. A new secret is first accepted
 /// everywhere (`add`), then used (`promote`). The old one is removed when nothing made with it is left (`retire`).
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
