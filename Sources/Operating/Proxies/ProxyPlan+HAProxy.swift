@@ -153,7 +153,7 @@ extension ProxyPlan {
         host.url.isWildcard ? "-m reg -i \(host.nameExpression)" : "-i \(host.url.host)"
     }
 
-    /// Returns the condition for requests to a host. A wildcard excludes the hosts that are configured themselves.
+    /// Returns the condition for requests to a host. A wildcard excludes the hosts that are configured by name.
     private static func haproxyCondition(_ host: Host) -> String {
         (["is_\(host.label)"] + host.others.map { "!is_\($0.label)" }).joined(separator: " ")
     }
