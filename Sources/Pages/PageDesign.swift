@@ -124,8 +124,7 @@ package struct PageDesign: Sendable, Equatable {
     /// The icon in browsers' tabs, as a `data:` URL.
     package var iconURL: String { self.icon.url }
 
-    /// Returns a writer of pages in the language at this position, or in the first language if `position` is out of
-    /// range.
+    /// Returns a writer of pages in the language at this position, or in the first if there is none.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
     }

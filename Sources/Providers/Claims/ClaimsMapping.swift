@@ -98,8 +98,8 @@ package final class ClaimsMapping: Sendable {
         }
     }
 
-    /// Returns the groups that `claims.groups_only` keeps, before limits apply. `nil` for a single group that is not
-    /// kept.
+    /// Returns the groups that match `claims.groups_only`, before limits apply. `nil` for a single group without a
+    /// match.
     private func kept(_ groups: JSONValue) -> JSONValue? {
         guard case .array(let elements) = groups else { return self.matters(groups) ? groups : nil }
         return .array(elements.filter(self.matters))

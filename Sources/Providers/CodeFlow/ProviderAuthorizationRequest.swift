@@ -77,8 +77,7 @@ struct ProviderAuthorizationRequest: Sendable {
         AssuranceLevel.allCases.filter { $0 >= level }.compactMap { self.settings.acrValues[$0] }.first
     }
 
-    /// Returns the value of `prompt`: `login` without `none` if the user must authenticate again (OpenID Connect Core
-    /// 3.1.2.1).
+    /// Returns `prompt`: with `login` and without `none` to authenticate again (OpenID Connect Core 3.1.2.1).
     private func prompt(isAgain: Bool) -> String? {
         guard isAgain else { return self.settings.prompt }
         let others = self.settings.prompt?.split(separator: " ").map(String.init) ?? []

@@ -131,8 +131,7 @@ extension ProviderTokenAnswer {
 
 /// The codes in `error` (RFC 6749 4.1.2.1, 5.2).
 enum ErrorCode {
-    /// Returns whether a text is short and plain, as codes are, and can be logged. Anyone can put one in a callback
-    /// URL.
+    /// Returns whether a text is short and plain like a code, so that it can be logged. Anyone can send any text.
     static func isPlausible(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || "_-.".utf8.contains($0) }
     }

@@ -42,8 +42,7 @@ package struct ProviderGrant: Sendable, Hashable {
     package var restsUntil: UnixTime?
     /// See `ProviderSession.tokensEndAt`. Set if the answer to a renewal was lost.
     package var tokensEndAt: UnixTime?
-    /// The user as of the last renewal that returned claims. `nil` if none did: the user is unchanged since the
-    /// sign-in.
+    /// The user as of the last renewal with claims. `nil` without one: the user is unchanged since the sign-in.
     package var identity: Identity?
     /// The sessions of the lineage, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]

@@ -7,7 +7,7 @@ import Vocabulary
 struct KratosAnswer: Sendable {
     /// The configured maximum time for which a session is used without asking Kratos.
     let cacheLifetime: Duration
-    /// The names of the users.
+    /// The names that Kratos's users have here.
     let names: SubjectNames
 
     /// Returns the verdict in an answer: `ended` if the session is unknown to Kratos or has expired. Only a session,
