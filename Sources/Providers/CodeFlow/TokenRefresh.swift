@@ -15,7 +15,7 @@ struct TokenRefresh: Sendable {
     private let scopes: [String]
     private let clock: Clock
 
-    /// - Parameter scopes: The scopes of the tokens if the answer states none.
+    /// - Parameter scopes: The requested scopes, which apply if neither the answer nor the former tokens have any.
     init(_ endpoint: ProviderTokenEndpoint, scopes: [String], clock: Clock) {
         self.endpoint = endpoint
         self.endpoint.timeLimit = Self.timeForTokens

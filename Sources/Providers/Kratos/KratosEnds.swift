@@ -13,8 +13,7 @@ extension KratosProvider {
     package static let sessionPath = "/sessions/{id}"
     /// The path that describes the presented session.
     package static let whoamiPath = "/sessions/whoami"
-    /// The methods that end sessions at each path, or report that they have ended. Some versions of Kratos treat HEAD
-    /// as GET.
+    /// The methods that end sessions at each path, or find them ended. Some versions of Kratos treat HEAD as GET.
     package static let ends = [
         KratosProvider.nativeLogoutPath: ["DELETE"], KratosProvider.browserLogoutPath: ["GET", "HEAD"],
         KratosProvider.sessionsPath: ["DELETE"], KratosProvider.sessionPath: ["DELETE"],

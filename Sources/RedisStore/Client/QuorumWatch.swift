@@ -17,14 +17,14 @@ package struct Quorum: Sendable, Hashable {
         self.init(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
-    /// Whether enough servers are silent to have chosen another primary without this gateway's knowledge.
+    /// True if enough servers are silent to have chosen another primary without this gateway's knowledge.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }
 
 /// Detects that this gateway may be cut off with an old primary that was replaced. The old primary still has sessions
 /// that have ended since, and what is written to it will be lost. May be used from any thread.
 final class QuorumWatch: Sendable {
-    /// The silence after which a server is not heard. It is asked for a sign of life once a second
+    /// The time without a sign of life after which a server is silent. Servers are asked for one every second
     /// (`SubscriptionPlan`).
     static let silence = Duration.seconds(5)
     private static let interval = TimeAmount.milliseconds(250)
