@@ -77,7 +77,7 @@ package struct PageDesign: Sendable, Equatable {
     private let logo: Logo?
     private let icon: Logo
     private let supportURL: String?
-    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if none exists.
+    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if none is configured.
     package let changePasswordURL: String?
     private let templates: [WebPage.Kind: PageTemplate]
     private let style: String

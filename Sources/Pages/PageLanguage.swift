@@ -25,15 +25,15 @@ package struct PageLanguage: Sendable, Equatable {
     /// Creates a language with other texts.
     ///
     /// - Parameters:
-    ///   - texts: The texts by name. Missing ones come from the included language with this tag, or from English if
-    ///     none exists.
+    ///   - texts: The texts by name. Missing ones come from the included language with this tag, or otherwise from
+    ///     English.
     package init(tag: String, texts: [String: String]) {
         let base = Self.included.first { $0.tag == tag } ?? .english
         self.tag = tag
         self.texts = base.texts.merging(texts) { $1 }
     }
 
-    /// The text with this name, with its placeholders. `nil` if none exists.
+    /// The text with this name, with its placeholders. `nil` if there is no such text.
     package subscript(key: String) -> String? { self.texts[key] }
 
     /// Returns a text with its placeholders replaced by `values`, as plain text.
@@ -165,7 +165,7 @@ extension [PageLanguage] {
         return lower..<upper
     }
 
-    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if none exists, 0 if it is malformed.
+    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if it is missing, 0 if it is malformed.
     private static func weight(_ field: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int {
         guard !range.isEmpty else { return 1000 }
         var digits = Self.trimmed(field, (range.lowerBound + 1)..<range.upperBound)

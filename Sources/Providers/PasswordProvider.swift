@@ -2,8 +2,8 @@ package import Vocabulary
 
 /// A provider that checks passwords.
 package protocol PasswordProvider: Sendable {
-    /// Returns at once whether an attempt from this source could begin now. If not, the source must try again later. It
-    /// is called before all limits apply, so that a flood of attempts causes no work and fills no limit.
+    /// Returns at once whether an attempt from this source could begin now. If not, the source must try again later.
+    /// This method is called before all limits apply, so that a flood of attempts causes no work and fills no limit.
     func hasRoom(for source: SignInSource) -> Bool
 
     /// Checks a password. The answer takes as long for unknown users as for known ones.

@@ -55,7 +55,7 @@ package struct ProviderCheck: Sendable {
         }
     }
 
-    /// Reports whether calls to this URL go through a proxy. Empty if no proxy is configured.
+    /// Returns a verdict on whether calls to this URL go through a proxy. Empty if no proxy is configured.
     private func way(to text: String) -> [Verdict] {
         guard self.proxies.secure != nil || self.proxies.plain != nil,
             let url = try? EndpointURL(text, allowsPlainHTTP: true)

@@ -1,6 +1,6 @@
 import Settings
 
-/// How the proxy connects for its checks.
+/// The proxy's connections for checks.
 extension ProxyPlan {
     /// The proxy's settings for checks over TLS.
     struct ChecksTLS {

@@ -48,7 +48,7 @@ package struct Admission: Sendable {
         }
     }
 
-    /// Returns why the user may not sign in, whatever the missing claims are. `nil` if that is not certain.
+    /// Returns why the user may not sign in, whatever is missing. `nil` if the user may, or if a missing claim decides.
     func certainRefusal(_ claims: UserClaims) -> String? {
         let saysEmail =
             claims.value(at: self.email) != nil && claims.value(at: self.emailVerified, beside: self.email) != nil

@@ -43,7 +43,7 @@ package struct UserClaims: Sendable, Hashable {
     }
 
     /// Returns the value of a trait. A text that is configured as a list becomes a list, and so do member names. `nil`
-    /// if it is absent or null.
+    /// if the value is absent or null.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)
         if trait.takesNames { return value?.names }

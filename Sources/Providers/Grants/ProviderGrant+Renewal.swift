@@ -41,7 +41,7 @@ extension ProviderGrant {
         return .refresh(leased)
     }
 
-    /// Returns the grant after a refresh that gave `tokens`. Values that they omit are unchanged (RFC 6749 6).
+    /// Returns the grant after a refresh gave `tokens`. Values that the answer omits are unchanged (RFC 6749 6).
     package func renewed(_ tokens: ProviderTokenSet, identity: Identity?, at now: UnixTime) -> ProviderGrant {
         var next = self
         next.tokens = tokens

@@ -28,13 +28,13 @@ package final class KratosProvider: TokenProvider {
     let reportOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
 
-    /// The latest series of calls in which Kratos verified no session.
+    /// The latest series of calls that Kratos did not answer.
     private struct Silence {
         var count = 0
         var detail = ""
     }
 
-    /// The number of such calls in a row that is an outage, and not trouble with one session.
+    /// The number of unanswered calls in a row that is an outage, and not trouble with one session.
     private static let longSilence = 3
 
     /// The reason why Kratos does not name the owners of sessions. `nil` while it does.

@@ -36,7 +36,7 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
         self.isKept = isKept
     }
 
-    /// Returns the answer of `ask`, or of an equal open question. `nil` if too many are open, in all or of this caller.
+    /// Returns the answer of `ask` or of an equal open question. `nil` if too many are open in all or of this caller.
     func answer(
         to question: Question,
         for caller: ProviderCaller = .endpoint(nil),

@@ -35,7 +35,7 @@ struct IDTokenCheck: Sendable {
         guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
             throw ProviderFault("aud is not the client", isForeign: true)
         }
-        // Amazon Cognito signs its access tokens with these keys, too.
+        // Amazon Cognito signs its access tokens with the keys of its id_tokens.
         if let use = claims["token_use"], use != "id" {
             throw ProviderFault("token_use is that of another kind of token")
         }

@@ -67,7 +67,7 @@ package final class MetadataCache: Sendable {
 
     /// Requests the metadata if they are due, or waits for the request in progress.
     ///
-    /// - Returns: The last valid metadata. `nil` if none exist.
+    /// - Returns: The last valid metadata. `nil` if there are none.
     package func refreshIfDue() async -> ProviderMetadata? {
         let flight: Task<ProviderMetadata?, Never>? = self.state.withLock { state in
             if let flight = state.flight { return flight }

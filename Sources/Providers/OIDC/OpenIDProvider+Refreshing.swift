@@ -30,7 +30,7 @@ extension OpenIDProvider {
     private enum News: Sendable {
         /// - Parameter isSigned: True if the answer has a valid id_token.
         case claims(UserClaims, isSigned: Bool)
-        /// The claims of the answer's id_token, without those of userinfo.
+        /// The claims of the answer's id_token alone, because userinfo has no usable answer.
         case part(UserClaims)
         /// The answer has no reliable claims.
         case nothing(isSigned: Bool)

@@ -4,7 +4,7 @@ import Vocabulary
 /// A live token, as Facebook's debug endpoint describes it.
 struct FacebookToken: Sendable, Equatable {
     let user: String
-    /// When the token was made. `nil` if Facebook does not say: it does so for some tokens only.
+    /// When the token was made. `nil` if Facebook does not say, as for some tokens.
     let begin: UnixTime?
     /// When the token expires.
     let end: UnixTime

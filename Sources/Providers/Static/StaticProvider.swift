@@ -19,7 +19,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: The users. The settings refuse two users with one identifier. The first would be used.
+    ///   - users: The users. Of two users with one identifier, which the settings refuse, the first is used.
     ///   - known: The users in the process's current settings. `nil` if `users` never change.
     ///   - workers: Runs all hashing of passwords in the process.
     package init(users: [UserSettings], known: KnownUsers? = nil, workers: PasswordWorkers = PasswordWorkers()) {

@@ -114,7 +114,7 @@ extension RedisClient {
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
         return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
-            // For a while after its last replica left, a primary is asked for confirmations. A missing one is no
+            // Confirmations are requested for a while after the last replica has left. A missing one is then no
             // refusal.
             guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
             return .null

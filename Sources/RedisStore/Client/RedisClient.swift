@@ -161,8 +161,8 @@ package final class RedisClient: Sendable {
 
     // MARK: Life
 
-    /// Looks for the primaries, starts to connect on every loop, and waits until each loop has tried once, or for four
-    /// connect timeouts. An unreachable Redis is not an error: it is tried again.
+    /// Looks for the primaries, starts to connect on every loop, and waits until each loop has tried once, at most for
+    /// four connect timeouts. An unreachable Redis is not an error: it is tried again.
     package func start() async throws {
         let first = self.loops[0].makePromise(of: Void.self)
         self.state.withLock { $0.firstTopology = first }

@@ -188,7 +188,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.deliver()
         self.timer?.callback.cancel()
         self.timer = nil
-        // The owner comes first: a receiver that fails may send again at once, and must find this connection gone.
+        // The owner comes first: a receiver may send again after a failure, and must find this connection gone.
         let events = self.events
         self.events = nil
         events?.ended(closing.cause, closing.refusal)
