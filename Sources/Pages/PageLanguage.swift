@@ -22,7 +22,7 @@ package struct PageLanguage: Sendable, Equatable {
         }
     }
 
-    /// Creates a language with other texts.
+    /// Creates a language with texts of the operator.
     ///
     /// - Parameters:
     ///   - texts: The texts by name. Missing ones come from the included language with this tag, or otherwise from

@@ -18,11 +18,11 @@ package protocol TokenProvider: Sendable {
     /// How long an expired verdict may still be used in an outage of the provider (RFC 5861 4).
     var staleLifetime: Duration { get }
 
-    /// Returns whether the provider may know these bytes, from their syntax. It is called on an event loop, must not do
-    /// I/O, and gets every token that does not have the gateway's own syntax.
+    /// Returns whether the provider may know these bytes, judging by their syntax. It is called on an event loop, must
+    /// not do I/O, and gets every token that does not have the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
 
-    /// Returns whether the provider may know these bytes as a token, or as its own cookie, from their syntax.
+    /// Returns whether the provider may know these bytes as a token or as its own cookie, judging by their syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool
 
     /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can.

@@ -181,7 +181,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Sends a request without a token, which the provider must reject.
+    /// Sends a request without a token. The provider must reject it.
     func userinfo(at url: EndpointURL) async -> Verdict {
         let subject = "provider userinfo"
         let call = OutgoingCall("GET", url.text, for: .userinfo, fields: Self.json)

@@ -2,7 +2,7 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// Request fields that Envoy and Gateway API must pass on to the check. They pass on no others.
+    /// Request fields that Envoy and Gateway API must pass on to the check. The proxies pass on no others.
     static let checkedFields = [
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
         "authorization", "content-type", "cookie", "dpop", "hx-request", "origin", "purpose", "referer",

@@ -52,7 +52,7 @@ extension ProxyPlan {
             check = " check inter \(Self.milliseconds(health.interval)) rise \(health.passes) fall \(health.fails)"
         }
         let authority = app.files.authority ?? "@system-ca"
-        // HAProxy's weights end at 256.
+        // HAProxy allows weights up to 256.
         let most = app.servers.map(\.weight).max() ?? 1
         return lines
             + app.servers.enumerated().map { index, server in

@@ -21,7 +21,7 @@ struct AccessTokenClaims: Sendable {
             /// `client_id` must be one of these. If the token has `aud`, it must contain one of them, too: any other
             /// recipient must reject the token (RFC 7519 4.1.3).
             case clientIDs([String])
-            /// The token's client must be one of these, because a refresh token is for nobody else.
+            /// The token's client must be one of these, because nobody else may use a refresh token.
             case clients([String])
         }
 

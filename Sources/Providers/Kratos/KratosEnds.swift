@@ -24,7 +24,7 @@ extension KratosProvider {
     package enum Holder: Sendable, Hashable {
         /// - Parameters:
         ///   - session: Kratos's id of the session.
-        ///   - user: The user's name under the provider's settings.
+        ///   - user: The user's name for apps and operators (`SubjectNames`).
         case known(session: String, user: String)
         /// Kratos knows no such session.
         case nobody

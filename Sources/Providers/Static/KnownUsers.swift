@@ -3,7 +3,7 @@ import Synchronization
 import Vocabulary
 
 /// The configured users that this process has seen, with their password hashes. Removed users are remembered: a user
-/// who returns with another password must not find sessions of the old one.
+/// who returns with another password must not find sessions of the old password.
 package final class KnownUsers: Sendable {
     /// The effect of new settings on users' sessions.
     package struct Changes: Sendable {

@@ -43,7 +43,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     ) async throws(NotDone) -> Authentication {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
-        // An unknown identifier always gets one decoy, as a known one always gets its own hash.
+        // An unknown identifier always gets the same decoy, as a known one always gets its own hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
         let spellings = isTooLong ? [[]] : Self.spellings(of: password)

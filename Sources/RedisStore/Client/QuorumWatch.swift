@@ -41,7 +41,7 @@ final class QuorumWatch: Sendable {
     private let notify: @Sendable (RedisEvent) -> Void
 
     /// - Parameters:
-    ///   - quorum: Called on the loop; returns `nil` if no other servers choose the primary.
+    ///   - quorum: Called on the loop. Returns `nil` if no other servers choose the primary.
     ///   - notify: Called when most servers have become silent, and when they are heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, notify: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum

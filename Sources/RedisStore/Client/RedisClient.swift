@@ -20,14 +20,14 @@ package final class RedisClient: Sendable {
         var isShutDown = false
     }
 
-    /// An additional listener for changes. Called from any thread; must not block.
+    /// An additional listener for changes. Called from any thread. It must not block.
     struct Follower: Sendable {
         /// Receives each topology, including the first, before any command uses it.
         var topology: @Sendable (Topology) -> Void
         var event: @Sendable (RedisEvent) -> Void = { _ in }
         /// Receives the replication id of a primary each time that it is reported.
         var reign: @Sendable (RedisEndpoint, String) -> Void = { _, _ in }
-        /// Returns how many primaries of a cluster were heard within this time; called on the first loop.
+        /// Returns how many primaries of a cluster were heard within this time. Called on the first loop.
         var primariesHeard: (@Sendable (Duration) -> Quorum)?
     }
 
