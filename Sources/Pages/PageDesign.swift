@@ -56,7 +56,7 @@ package struct PageDesign: Sendable, Equatable {
 
         private init(svg: String) { self.url = "data:image/svg+xml;base64,\(Base64.encode(Array(svg.utf8)))" }
 
-        /// Returns an open door, the icon if the operator has none.
+        /// Returns the default icon, an open door.
         static func door(_ colour: String, ink: String) -> Logo {
             Logo(
                 svg:
@@ -68,7 +68,7 @@ package struct PageDesign: Sendable, Equatable {
     /// The path prefix of the gateway's own pages.
     package static let ownPages = "/.sallyport/"
 
-    /// The prefix of own pages for browsers whose proxy forwards only what it forwarded to oauth2-proxy.
+    /// The prefix of the gateway's own pages if a proxy forwards only the paths of oauth2-proxy.
     package static let oauth2ProxyBase = "/oauth2"
 
     /// The prefix of the gateway's own paths in links and redirects: empty, or `oauth2ProxyBase`.
@@ -77,7 +77,7 @@ package struct PageDesign: Sendable, Equatable {
     private let logo: Logo?
     private let icon: Logo
     private let supportURL: String?
-    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if none exists.
+    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if none is configured.
     package let changePasswordURL: String?
     private let templates: [WebPage.Kind: PageTemplate]
     private let style: String
@@ -87,11 +87,11 @@ package struct PageDesign: Sendable, Equatable {
 
     /// - Parameters:
     ///   - name: The site's name.
-    ///   - icon: The icon in the browser's tab. `nil` if it is a door in `colour`.
+    ///   - icon: The icon in the browser's tab. `nil` for a door in `colour`.
     ///   - supportURL: The page on which users get help.
     ///   - changePasswordURL: The page on which users change their passwords.
-    ///   - templates: The frames by page. `.page` is for pages without a frame of their own.
-    ///   - style: Rules that follow those of the gateway's stylesheet.
+    ///   - templates: The frames by kind of page. `.page` applies to kinds without a frame of their own.
+    ///   - style: CSS rules to append to the gateway's stylesheet.
     ///   - languages: The languages. Must not be empty.
     package init(
         name: String? = nil,
@@ -118,13 +118,13 @@ package struct PageDesign: Sendable, Equatable {
         self.styleDigest = Self.digest(self.style)
     }
 
-    /// The design of a gateway whose operator chooses nothing.
+    /// The default design.
     package static let included = PageDesign()
 
     /// The icon in browsers' tabs, as a `data:` URL.
     package var iconURL: String { self.icon.url }
 
-    /// Returns a writer of pages in the language at this position, or in the first language if none exists.
+    /// Returns a writer of pages in the language at this position, or in the first if there is none.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
     }
@@ -167,14 +167,14 @@ package struct PageDesign: Sendable, Equatable {
         return name.isEmpty ? "" : "<p class=\"brand\">\(name)</p>\n"
     }
 
-    /// Returns the support link. Like links to the sign-in page, it leaves any frame.
+    /// Returns the support link. Like links to the sign-in page, it opens outside any HTML frame.
     private func support(_ language: PageLanguage) -> String {
         guard let supportURL else { return "" }
         let label = HTMLText.escaped(language.text(.pageSupport))
         return "\n<p class=\"support\"><a href=\"\(HTMLText.escaped(supportURL))\" target=\"_top\">\(label)</a></p>"
     }
 
-    /// Returns the SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
+    /// Returns the SHA-256 digest in padded base64, as a content security policy needs it (CSP3 2.3.1).
     static func digest(_ text: String) -> String { Base64.encode(SHA256.digest(Array(text.utf8)).bytes) }
 }
 

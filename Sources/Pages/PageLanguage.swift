@@ -7,7 +7,7 @@ package struct PageLanguage: Sendable, Equatable {
     /// The languages that the gateway includes. The first has every text.
     package static let included = [Self.english, .german, .french, .spanish]
 
-    /// The names of all texts, in the order in which they are listed.
+    /// The names of all texts, in the order of `sallyport texts`.
     package static let keys =
         PageText.allCases.map(\.rawValue)
         + RefusalTopic.allCases.flatMap { topic in RefusalTopic.Part.allCases.map { topic.key($0) } }
@@ -22,34 +22,34 @@ package struct PageLanguage: Sendable, Equatable {
         }
     }
 
-    /// Creates a language with other texts.
+    /// Creates a language with texts of the operator.
     ///
     /// - Parameters:
-    ///   - texts: The texts by name. Missing ones come from the included language with this tag, or from English if
-    ///     none exists.
+    ///   - texts: The texts by name. Missing ones come from the included language with this tag, or otherwise from
+    ///     English.
     package init(tag: String, texts: [String: String]) {
         let base = Self.included.first { $0.tag == tag } ?? .english
         self.tag = tag
         self.texts = base.texts.merging(texts) { $1 }
     }
 
-    /// The text with this name, with its placeholders. `nil` if none exists.
+    /// The text with this name, with its placeholders. `nil` if there is no such text.
     package subscript(key: String) -> String? { self.texts[key] }
 
-    /// Returns a text with its values, plain.
+    /// Returns a text with its placeholders replaced by `values`, as plain text.
     package func text(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
         Self.filled(self.texts[text.rawValue] ?? "", values) { $0 }
     }
 
-    /// Returns a text with its values as markup. Everything is escaped, and the values are emphasised. Each value has
-    /// its own direction, so that no character in it turns the text around.
+    /// Returns a text with its placeholders replaced by `values`, as markup. Everything is escaped. Each value is
+    /// emphasised, and has its own direction, so that it cannot reverse the text around it.
     package func html(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
         Self.filled(HTMLText.escaped(self.texts[text.rawValue] ?? ""), values) {
             "<strong dir=\"auto\">\(HTMLText.escaped($0))</strong>"
         }
     }
 
-    /// Returns a text of a refusal's page, plain.
+    /// Returns one of the texts of a refusal's page, as plain text.
     package func text(_ topic: RefusalTopic, _ part: RefusalTopic.Part) -> String { self.texts[topic.key(part)] ?? "" }
 
     /// Returns a wait in seconds, or in whole minutes above 90 seconds. Always 2 or more, so only the plural is needed.
@@ -87,7 +87,7 @@ package struct PageLanguage: Sendable, Equatable {
         "adlm", "arab", "aran", "hebr", "nkoo", "rohg", "syrc", "thaa",
     ]
 
-    /// Returns the words in braces of a text.
+    /// Returns the names of the placeholders in a text, without braces.
     package static func placeholders(in text: String) -> Set<String> {
         var names: Set<String> = []
         var rest = text[...]
@@ -117,11 +117,11 @@ package struct PageLanguage: Sendable, Equatable {
 }
 
 extension [PageLanguage] {
-    /// The maximum length that is read of a field. Browsers name only a handful of languages.
+    /// The maximum number of bytes of `Accept-Language` that are read. Browsers send only a handful of languages.
     private static let longestField = 256
 
-    /// Returns the position of the language that a browser requests, 0 if none (RFC 9110 12.5.4, with the lookup of RFC
-    /// 4647 3.4: `de` serves `de-AT`). Allocates nothing, because it runs on every page load.
+    /// Returns the position of the language that a browser requests, or 0 if none matches (RFC 9110 12.5.4, with the
+    /// lookup of RFC 4647 3.4: `de` serves `de-AT`). Allocates nothing, because it runs on every page load.
     ///
     /// - Parameter field: The value of `Accept-Language`.
     package func position(accepting field: UnsafeBufferPointer<UInt8>) -> Int {
@@ -165,7 +165,7 @@ extension [PageLanguage] {
         return lower..<upper
     }
 
-    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if none exists, 0 if it is malformed.
+    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if it is missing, 0 if it is malformed.
     private static func weight(_ field: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int {
         guard !range.isEmpty else { return 1000 }
         var digits = Self.trimmed(field, (range.lowerBound + 1)..<range.upperBound)

@@ -25,7 +25,7 @@ package struct PageTemplate: Sendable, Equatable {
         case support
     }
 
-    /// Why a text is not a template, in words that follow `found`.
+    /// The reason why a text is not a valid template, as words to follow `found`.
     package struct Fault: Error, Equatable {
         package let sentence: String
 
@@ -46,7 +46,7 @@ package struct PageTemplate: Sendable, Equatable {
     /// The placeholders that must appear in every template exactly once. Without one of them, the page would not work,
     /// or a screen reader would not read it.
     private static let required: [Placeholder] = [.language, .style, .content]
-    /// The elements that the pages' policy keeps browsers from running or applying.
+    /// The elements that browsers neither run nor apply because of the pages' content security policy.
     private static let forbidden = ["<script", "<style", "<link", "<base", "<iframe", "<object"]
 
     /// - Throws: `Fault` for an unknown placeholder, a missing one, or an element that no browser would use.
@@ -95,7 +95,7 @@ package struct PageTemplate: Sendable, Equatable {
         return text
     }
 
-    /// The frame of pages for which the operator gives none.
+    /// The default frame.
     package static let included = PageTemplate(parts: [
         .text("<!DOCTYPE html>\n<html lang=\""), .placeholder(.language), .text("\" dir=\""),
         .placeholder(.direction),

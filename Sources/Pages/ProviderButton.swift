@@ -6,8 +6,8 @@ package struct ProviderButton: Sendable, Equatable {
     private let image: PageDesign.Logo?
 
     /// - Parameters:
-    ///   - brand: The brand whose mark is shown. `nil` if the first letter of the label is shown.
-    ///   - image: The image that replaces the mark. `nil` if the mark is shown.
+    ///   - brand: The brand whose mark is shown. `nil` to show the first letter of the label.
+    ///   - image: The image that replaces the mark. `nil` to show the mark.
     package init(label: String, brand: ProviderBrand? = nil, image: PageDesign.Logo? = nil) {
         self.label = label
         self.brand = brand
@@ -27,7 +27,7 @@ package struct ProviderButton: Sendable, Equatable {
     /// - Parameters:
     ///   - text: The link's plain text, which contains the label.
     ///   - note: The note below the text. `nil` if there is no note.
-    ///   - isAway: Whether the link looks like one of a provider that does not answer at the moment.
+    ///   - isAway: True to mark the provider as one that does not answer at the moment.
     package func html(leadingTo path: String, text: String, note: String? = nil, isAway: Bool = false) -> String {
         let small = note.map { "<small>\(HTMLText.escaped($0))</small>" } ?? ""
         let start = #"<a class="provider" href="\#(HTMLText.escaped(path))"\#(isAway ? " data-away" : "")>"#
@@ -50,7 +50,7 @@ package enum ProviderBrand: String, CaseIterable, Sendable {
         self = found
     }
 
-    /// Returns whether the brand serves an issuer on this host.
+    /// Returns whether this host belongs to the brand's issuers.
     private func owns(_ host: String) -> Bool {
         switch self {
         case .google: host == "accounts.google.com"
@@ -59,7 +59,7 @@ package enum ProviderBrand: String, CaseIterable, Sendable {
         case .microsoft: host == "login.microsoftonline.com"
         case .gitlab: host == "gitlab.com"
         case .okta: host.hasSuffix(".okta.com") || host.hasSuffix(".okta-emea.com")
-        // Each Keycloak runs on a host of its operator.
+        // Each operator of Keycloak uses a separate host.
         case .keycloak: false
         }
     }

@@ -25,7 +25,7 @@ package struct WebPage: Sendable {
     package struct Script: Sendable {
         /// The script, which contains no `</`.
         let text: String
-        /// The attributes: the rest of each name after `data-`, and the value, which is not yet escaped.
+        /// The `data-` attributes: their names without that prefix, and their values, which are not yet escaped.
         let data: [(name: String, value: String)]
 
         package init(_ text: String, data: [(name: String, value: String)] = []) {
@@ -38,7 +38,7 @@ package struct WebPage: Sendable {
             return "<script\(attributes)>\(self.text)</script>"
         }
 
-        /// The SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
+        /// The SHA-256 digest of the script in padded base64, for the content security policy (CSP3 2.3.1).
         package var digest: String { PageDesign.digest(self.text) }
     }
 

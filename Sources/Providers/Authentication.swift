@@ -6,12 +6,12 @@ package struct Authentication: Sendable, Hashable {
     package var identity: Identity
     /// The assurance level that the user reached.
     package var aal: AssuranceLevel
-    /// The methods in the order of use, e.g. `password`.
+    /// The authentication methods in the order of use, e.g. `password`.
     package var methods: [String]
     /// When the user authenticated. `nil` for just now.
     package var authenticatedAt: UnixTime?
 
-    /// The time of an authentication that the provider does not state: the earliest one, so that a requirement for a
+    /// The value of `authenticatedAt` if the provider states no time: the earliest one, so that a requirement for a
     /// recent sign-in is not met by mistake.
     package static let unknownTime = UnixTime(seconds: 0)
 

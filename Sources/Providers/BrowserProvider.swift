@@ -6,11 +6,11 @@ package protocol BrowserProvider: Sendable {
     /// The provider's name in sessions and audit events, which is its issuer. No other provider has this name.
     var name: String { get }
 
-    /// Whether browsers post the provider's answer (OAuth 2.0 Form Post Response Mode).
+    /// True if browsers post the provider's answer (OAuth 2.0 Form Post Response Mode).
     var answersByForm: Bool { get }
 
-    /// Returns the demand on a sign-in with this wish. The provider's settings may make it stricter than the wish. The
-    /// caller keeps the demand and checks the result of `complete` against it.
+    /// Returns the requirements for a requested sign-in. The provider's settings may make them stricter than the
+    /// request. The caller keeps them and checks the result of `complete` against them.
     func demand(of wish: BrowserSignIn) -> SignInDemand
 
     /// Begins a sign-in. May call the provider first, with its own time limit.
@@ -53,7 +53,7 @@ extension BrowserProvider {
     package func demand(of wish: BrowserSignIn) -> SignInDemand { wish.demand }
 }
 
-/// The wish for a sign-in in a browser.
+/// A request for a sign-in in a browser.
 package struct BrowserSignIn: Sendable, Hashable {
     /// The URL where the provider sends the browser back to: the callback under the configured `public_url`.
     package var callback: String
@@ -68,8 +68,8 @@ package struct BrowserSignIn: Sendable, Hashable {
 /// The beginning of a sign-in: the provider's URL and the state to keep.
 package struct BrowserBeginning: Sendable, Equatable {
     package var url: String
-    /// The state to keep until the browser returns. Seal it and bind it to the browser, because it contains what
-    /// completes the sign-in (a nonce, a PKCE verifier).
+    /// The state to keep until the browser returns. Seal it and bind it to the browser, because it contains the values
+    /// that complete the sign-in (a nonce, a PKCE verifier).
     package var pending: PendingSignIn
 
     package init(url: String, pending: PendingSignIn) {

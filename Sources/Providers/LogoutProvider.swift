@@ -13,14 +13,14 @@ package protocol LogoutProvider: Sendable {
 
 /// The sessions that a verified logout token ends.
 package struct LogoutToken: Sendable, Hashable {
-    /// `jti`. A token is obeyed once.
+    /// `jti`. Each token takes effect once.
     package var id: String
     /// `sub`, the provider's own id of the user. `nil` if the token names only a session.
     package var subject: String?
     /// `sid`. `nil` if all sessions of the subject end.
     package var sessionID: String?
-    /// Whether the provider announces that its id_tokens name their sessions, too. If so, a logout token with an
-    /// unknown `sid` ends no session that has another `sid`.
+    /// True if the provider announces that its id_tokens have `sid`, too. A logout token with an unknown `sid` then
+    /// ends no session that has another `sid`.
     package var namesEverySession: Bool
     /// The time from which the token is refused in any case.
     package var expiresAt: UnixTime

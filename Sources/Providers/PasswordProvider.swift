@@ -3,7 +3,7 @@ package import Vocabulary
 /// A provider that checks passwords.
 package protocol PasswordProvider: Sendable {
     /// Returns at once whether an attempt from this source could begin now. If not, the source must try again later.
-    /// This comes before all limits, so that a flood of attempts causes no work and fills no limit.
+    /// This method is called before all limits apply, so that a flood of attempts causes no work and fills no limit.
     func hasRoom(for source: SignInSource) -> Bool
 
     /// Checks a password. The answer takes as long for unknown users as for known ones.
@@ -11,7 +11,7 @@ package protocol PasswordProvider: Sendable {
     /// - Parameters:
     ///   - identifier: The user's input, unchanged.
     ///   - password: The password's UTF-8 bytes, unchanged.
-    ///   - source: The source of the attempt. A provider with limited capacity gives each source its share.
+    ///   - source: The source of the attempt. A provider with limited capacity divides it among the sources.
     /// - Throws: `signin.refused` for an unknown user or a wrong password, without telling which.
     ///   `provider.unavailable` if the provider cannot be reached, is overloaded or cannot decide.
     func authenticate(

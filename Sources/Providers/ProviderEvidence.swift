@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// What a provider issued with a sign-in, apart from the user's identity.
+/// The data that a provider issued with a sign-in, apart from the user's identity.
 package struct ProviderEvidence: Sendable, Hashable {
     /// The provider's own name, equal to `BrowserProvider.name`.
     package var provider: String
-    /// The provider's id of its session (`sid`), with which it can later end sessions here. `nil` if it has none.
+    /// The provider's id of its session (`sid`), by which it can later end sessions here. `nil` if there is none.
     package var sessionID: String?
-    /// When the provider issued the id_token, by its own clock (`iat`). `nil` if it does not say.
+    /// When the provider issued the id_token, by its own clock (`iat`). `nil` if the provider does not say.
     package var issuedAt: UnixTime?
     /// When the provider was asked, by the store's clock (`SessionStore.now`). `nil` if it ends no sessions here.
     package var askedAt: UnixTime?
@@ -32,7 +32,7 @@ package struct ProviderEvidence: Sendable, Hashable {
     }
 }
 
-/// A user whom a provider has verified, and what it issued with the sign-in.
+/// A user whom a provider has verified, and the data that the provider issued with the sign-in.
 package struct ProvenUser: Sendable, Hashable {
     package var authentication: Authentication
     package var evidence: ProviderEvidence

@@ -3,11 +3,11 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The tokens of token providers, for the resolvers of the event loops. A provider's verdict becomes a session, which
-/// the store shares with other loops and gateways.
+/// Verifies the tokens of token providers for the resolvers of the event loops. A provider's verdict becomes a session,
+/// which the store shares with other loops and gateways.
 ///
-/// - A token that proves itself is verified first, and only a genuine one is looked up in the store, which may know
-///   that it has ended. Each event loop verifies it once and relies on no other loop's verdict.
+/// - A signed token is verified first, and only a genuine one is looked up in the store, which may know that it has
+///   ended. Each event loop verifies it once and relies on no other loop's verdict.
 /// - For any other token the store is asked first, and the provider only if no gateway has a usable verdict.
 ///
 /// If the store cannot be reached, it is unknown whether a token was signed out. That is an error, not an answer.
@@ -37,7 +37,7 @@ package final class ProviderTokens: ForeignTokens {
 
     /// Ends everything that came from a token whose session the provider has ended.
     ///
-    /// - Throws: The error of the store, if it cannot do it.
+    /// - Throws: The error of the store if that fails.
     package typealias End = @Sendable (Secret, Session) async throws(NotDone) -> Void
 
     /// - Parameters:
@@ -59,7 +59,7 @@ package final class ProviderTokens: ForeignTokens {
         end: @escaping End = { (_, _) throws(NotDone) in }
     ) {
         self.sources = providers.map { provider in
-            // A verdict names the user's realm, so a verdict for a former realm is not used.
+            // A verdict contains the user's realm, so verdicts from before a change of the realm must not be used.
             let configuration =
                 realm == .default ? provider.configuration : "\(realm.name)\u{0}\(provider.configuration)"
             let names = ForeignNames(authority, provider: provider.name, configuration: configuration)
@@ -157,7 +157,7 @@ package final class ProviderTokens: ForeignTokens {
         return self.sources.first { $0.provider.mayKnow(token, as: kind) }
     }
 
-    /// Judges a token that proves itself. Its signature is verified again only if this loop's verdict has expired.
+    /// Judges a signed token. Its signature is verified again only if this loop's verdict has expired.
     private func judged(
         _ question: Question,
         _ known: ForeignSession?,
@@ -173,7 +173,7 @@ package final class ProviderTokens: ForeignTokens {
         }
     }
 
-    /// Judges a token that only its provider knows, with the verdict of any gateway.
+    /// Judges a token that only its provider can verify. The fresh verdict of any gateway is used.
     private func shared(_ question: Question, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         self.standing(question, on: loop).flatMap { standing in
             let now = self.clock.now()
@@ -250,7 +250,7 @@ package final class ProviderTokens: ForeignTokens {
             usableUntil: min(session.expiresAt, now.advanced(by: lifetime)),
             isAdmitted: known.isAdmitted
         )
-        // No gateway relies on another's verdict on a token that proves itself, so the record never changes.
+        // No gateway relies on another's verdict on a signed token, so the record never changes.
         let kept =
             question.provider.verifiesLocally
             ? ForeignVerdict(
@@ -270,8 +270,8 @@ package final class ProviderTokens: ForeignTokens {
         }.flatMapErrorThrowing { throw Self.error($0) }
     }
 
-    /// Ends everything that came from the token, then reports that it is not accepted. If that fails, the end remains
-    /// unknown and the next request asks again.
+    /// Ends everything that came from the token, then reports that it is not accepted. If that fails, the end is not
+    /// recorded, and the next request asks the provider again.
     private func end(_ question: Question, for reason: Reason, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         guard let former = question.former else { return .success(.none(reason)) }
         let ended = loop.makeFutureWithTask { try await self.end(question.token.token, former) }

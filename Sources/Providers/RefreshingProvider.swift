@@ -10,7 +10,7 @@ package protocol RefreshingProvider: Sendable {
     /// - Parameter user: The session's user. An answer for another user is `.ended` (OpenID Connect Core 12.2).
     func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh
 
-    /// Revokes the refresh token, or the access token if there is none (RFC 7009). Errors are only logged, because the
+    /// Revokes the refresh token, or the access token if there is none (RFC 7009). Errors are ignored, because the
     /// session ends here in any case.
     func revoke(_ tokens: ProviderTokenSet) async
 }
@@ -21,7 +21,7 @@ package enum ProviderRefresh: Sendable, Equatable {
     case refreshed(ProviderTokenSet, authentication: Authentication?)
     /// The answer has some of the user's new claims. Missing claims are unchanged.
     case refreshedInPart(ProviderTokenSet, authentication: Authentication)
-    /// The provider ended its grant (`invalid_grant`), or the answer is for another user: the lineage ends.
+    /// The provider ended its grant (`invalid_grant`), or the user differs or may no longer sign in. The lineage ends.
     case ended(detail: String)
     /// The provider refused or could not be reached, and did not use the refresh token. Retry after this time, or with
     /// a growing pause if it is `nil`.

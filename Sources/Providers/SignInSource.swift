@@ -4,11 +4,11 @@ package import AddressIntelligence
 package struct SignInSource: Sendable, Hashable {
     /// The block whose sources share one part of the capacity: a network, or one familiar address.
     package let share: CIDRBlock
-    /// Whether a user has signed in from this address before.
+    /// True if a user has signed in from this address before.
     package let isFamiliar: Bool
 
-    /// Creates a source. A stranger shares with the whole network: an IPv6 /48, the largest usual assignment to one
-    /// site (RFC 6177 2), or an IPv4 /24. A familiar source shares with its own address only (its `AddressKey`).
+    /// Creates a source. An unfamiliar address has one share with its network: an IPv6 /48, the largest usual
+    /// assignment to one site (RFC 6177 2), or an IPv4 /24. A familiar address has its own share (`AddressKey`).
     package init(_ address: IPAddress, isFamiliar: Bool) {
         self.share = isFamiliar ? address.key.block : CIDRBlock(networkOf: address, v4: 24, v6: 48)
         self.isFamiliar = isFamiliar

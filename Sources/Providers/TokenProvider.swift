@@ -1,8 +1,8 @@
 package import Sessions
 package import Vocabulary
 
-/// A provider of tokens that it issued itself: session tokens of Kratos, or access tokens that an introspection
-/// endpoint (RFC 7662) or a key set verifies.
+/// A provider that verifies tokens that it issued itself: session tokens of Kratos, or access tokens that an
+/// introspection endpoint (RFC 7662) or a key set verifies.
 package protocol TokenProvider: Sendable {
     /// The provider's name in keys and sessions: the issuer. It must not change while tokens are in use.
     var name: String { get }
@@ -11,18 +11,18 @@ package protocol TokenProvider: Sendable {
     /// under another configuration is not used.
     var configuration: String { get }
 
-    /// Whether tokens prove themselves by signature. They are then verified before the store is asked, so that a flood
-    /// of forged tokens costs the store nothing.
+    /// True if tokens are signed and need no call. They are then verified before the store is asked, so that a flood of
+    /// forged tokens costs the store nothing.
     var verifiesLocally: Bool { get }
 
     /// How long an expired verdict may still be used in an outage of the provider (RFC 5861 4).
     var staleLifetime: Duration { get }
 
-    /// Returns whether the provider may know these bytes, from their syntax. It is called on an event loop, must not do
-    /// I/O, and gets every token that does not have the gateway's own syntax.
+    /// Returns whether the provider may know these bytes, judging by their syntax. It is called on an event loop, must
+    /// not do I/O, and gets every token that does not have the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
 
-    /// Returns whether the provider may know these bytes as a token, or as its own cookie, from their syntax.
+    /// Returns whether the provider may know these bytes as a token or as its own cookie, judging by their syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool
 
     /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can.
@@ -35,7 +35,7 @@ package protocol TokenProvider: Sendable {
     /// Ends the provider's session of a token whose user has signed out. Succeeds if it has already ended.
     ///
     /// - Parameter sessionID: The provider's id of the session. `nil` if it is not known.
-    /// - Returns: Whether the session ended at the provider, or the provider is not notified of sign-outs.
+    /// - Returns: True if the session ended at the provider, or the provider is not notified of sign-outs.
     func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool
 }
 
@@ -58,9 +58,9 @@ package struct PresentedToken: Sendable, Hashable {
     package var token: Secret
     /// `web` for a cookie of the provider.
     package var kind: Session.Kind
-    /// Whether the provider confirmed the token before. If it now refuses the token, something has changed.
+    /// True if the provider confirmed the token before. If it now refuses the token, something has changed.
     package var wasGood = false
-    /// Whether earlier answers must not be used, because the session may have ended since.
+    /// True if earlier answers must not be used, because the session may have ended since.
     package var isDoubted = false
     /// The client that presents the token. The provider is not told about it.
     package var caller: ProviderCaller
@@ -99,7 +99,7 @@ package enum TokenVerdict: Sendable, Equatable {
 package struct KnownToken: Sendable, Hashable {
     package var identity: Identity
     package var aal: AssuranceLevel
-    /// The methods by the provider's names.
+    /// The authentication methods, as the provider names them.
     package var methods: [String]
     /// When the user authenticated. If the provider does not say, the earliest possible time, so that a requirement for
     /// a recent sign-in is not met by mistake.
@@ -108,17 +108,17 @@ package struct KnownToken: Sendable, Hashable {
     package var issuedAt: UnixTime?
     /// When the token expires.
     package var expiresAt: UnixTime
-    /// The provider's id of the session that the token belongs to (`sid`), with which all its tokens can be ended
-    /// together. `nil` if the provider names none.
+    /// The provider's id of the session that the token belongs to (`sid`), by which all tokens of the session can be
+    /// ended together. `nil` if the provider names no session.
     package var sessionID: String?
     /// The OAuth client that the token was issued to. `nil` if the provider names none.
     package var clientID: String?
     package var scopes: [String]
-    /// What the presenter of the token must prove. `nil` if nothing.
+    /// The proofs that the presenter of the token must give. `nil` if none are required.
     package var confirmation: Confirmation?
     /// How long the verdict may be reused (`Ory-Session-Cache-For`). `nil` if the provider does not say.
     package var cacheLifetime: Duration?
-    /// Whether the user may sign in (`Admission`). If not, the token is valid for requests but gives no other token.
+    /// True if the user may sign in (`Admission`). Otherwise the token is valid for requests but gives no other token.
     package var isAdmitted: Bool
 
     package init(

@@ -16,7 +16,7 @@ package struct SettingsOptions: ParsableArguments {
 
     /// Loads and validates the settings from the file, the environment and the flags.
     ///
-    /// - Parameter lacksFiles: True to leave the files that the settings refer to unread.
+    /// - Parameter lacksFiles: True to skip reading the files that the settings refer to.
     /// - Throws: `SettingsFailure` with every problem.
     package func load(_ flags: InsecureFlags, lacksFiles: Bool = false) throws(SettingsFailure) -> LoadedSettings {
         try SettingsLoader.load(
@@ -35,7 +35,7 @@ package struct SettingsOptions: ParsableArguments {
         return options
     }
 
-    /// Returns the problems of the settings as lines for a person.
+    /// Returns a message that lists the problems in the settings, one per line.
     package func report(_ failure: SettingsFailure, named argument: SettingsFileArgument? = nil) -> String {
         let hasFile = self.config != nil || argument?.file != nil
         if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {
@@ -67,7 +67,7 @@ package struct SettingsFileArgument: ParsableArguments {
     }
 }
 
-/// The flags that insecure settings need to start. They are flags so that they show in the list of processes.
+/// The flags without which the gateway refuses insecure settings. They are flags so that the process list shows them.
 package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
     var insecureHttp = false

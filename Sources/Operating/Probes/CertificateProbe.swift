@@ -6,22 +6,22 @@ import RedisStore
 import Transport
 import Vocabulary
 
-/// Finds out why a server's certificate is not trusted. It opens a connection for this and sends nothing over it.
+/// Finds out why a server's certificate is not trusted, with a TLS handshake that ends before any data is sent.
 enum CertificateProbe {
     private static let patience = TimeAmount.seconds(2)
     /// The event loop of all probes. `nil` if the system has no thread for it.
     private static let loop = try? TransportGroup(count: 1).next()
 
-    /// Returns the fault in the validity times of a server's certificates. `nil` if the times are valid, so that the
-    /// authority must be the reason.
+    /// Returns the fault in the validity periods of a server's certificates. `nil` if no fault is found. The reason is
+    /// then probably the authority.
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
         guard let loop = self.loop else { return nil }
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
         return self.fault(of: validities, now: now, fix: "renew it")
     }
 
-    /// Returns the fault in the validity times of certificates that a server has presented, with its own first. `nil`
-    /// if the times are valid.
+    /// Returns the fault in the validity periods of the certificates that a server presented, its own first. `nil` if
+    /// all are valid.
     ///
     /// - Parameter fix: What to do if the server's own certificate has expired.
     static func fault(of validities: [RedisDiagnosis.Validity], now: UnixTime, fix: String) -> String? {
@@ -42,7 +42,7 @@ enum CertificateProbe {
         let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         let port = url.port ?? 443
         let connected = PipelineChannel.connect(toHost: host, port: port, on: loop, timeout: self.patience) { channel in
-            // Every certificate is rejected, so the handshake ends before anything is sent.
+            // Every certificate is rejected, so the handshake ends before any data is sent.
             let handler = try NIOSSLClientHandler(
                 context: try NIOSSLContext(configuration: .makeClientConfiguration()),
                 serverHostname: isAddress ? nil : host,

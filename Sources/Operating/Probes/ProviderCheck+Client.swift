@@ -3,16 +3,16 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// Checks whether the provider knows the gateway. Some answers need a user; the messages say so.
+/// Checks whether the provider knows the gateway. Some checks would need a user. Their messages say so.
 extension ProviderCheck {
     // MARK: Redirect URIs
 
-    /// Requests a sign-in without a user for each callback.
+    /// Begins a sign-in for each callback without a user, to see whether the provider accepts the redirect URI.
     func redirects(by provider: some BrowserProvider) async -> [Verdict] {
         var verdicts: [Verdict] = []
         for callback in self.callbacks {
             guard let url = try? await provider.begin(BrowserSignIn(callback: callback)).url else { continue }
-            // With `none`, the provider must answer at once instead of showing pages (OpenID Connect Core 3.1.2.1).
+            // With `prompt=none`, the provider must answer without showing pages (OpenID Connect Core 3.1.2.1).
             let quiet = url.utf8.contains("&prompt=".utf8) ? url : "\(url)&prompt=none"
             let call = OutgoingCall(
                 "GET",
@@ -81,7 +81,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Recognizes what a provider's error page is about, by the words of common providers.
+    /// Returns the refusal in a provider's page or URL, by the words of common providers. `nil` if none is found.
     private static func refusal(in text: String) -> Refusal? {
         let text = text.lowercased()
         let redirect = [
@@ -106,7 +106,7 @@ extension ProviderCheck {
 
     // MARK: Credentials
 
-    /// Redeems a code that does not exist. Providers judge the client before the code (RFC 6749 5.2).
+    /// Redeems a code that does not exist. Providers check the client before the code (RFC 6749 5.2).
     func credentials(_ client: ProviderClientAuthentication, at url: EndpointURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
@@ -181,7 +181,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Sends a request without a token, which the provider must reject.
+    /// Sends a request without a token. The provider must reject it.
     func userinfo(at url: EndpointURL) async -> Verdict {
         let subject = "provider userinfo"
         let call = OutgoingCall("GET", url.text, for: .userinfo, fields: Self.json)

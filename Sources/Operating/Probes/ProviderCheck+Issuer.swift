@@ -7,7 +7,7 @@ import Vocabulary
 extension ProviderCheck {
     // MARK: Metadata
 
-    /// Reads the issuer's metadata. Without them nothing else can be checked.
+    /// Reads the issuer's metadata. Without metadata, nothing else can be checked.
     func metadata(of issuer: EndpointURL) async -> (verdicts: [Verdict], metadata: ProviderMetadata?) {
         let subject = "provider metadata"
         let location = ProviderMetadata.location(of: issuer)
@@ -87,7 +87,7 @@ extension ProviderCheck {
         return faults + [.ok(subject, "\(usable.count) usable at \(url)")]
     }
 
-    // MARK: What the metadata announce
+    // MARK: Capabilities in the metadata
 
     func judge(_ metadata: ProviderMetadata, _ settings: OpenIDSettings) -> [Verdict] {
         var verdicts: [Verdict] = []

@@ -45,7 +45,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Begins a login that returns to a host.
+    /// Begins a login that returns to `origin`, which Kratos must allow.
     private func returnTo(_ origin: String, at url: String) async -> Verdict {
         let subject = "kratos return_to"
         let query = FormText.encoded([("return_to", "\(origin)/")])

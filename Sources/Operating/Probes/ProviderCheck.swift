@@ -12,7 +12,7 @@ package struct ProviderCheck: Sendable {
     /// The clock difference in seconds that the gateway tolerates in tokens.
     static let clockTolerance = 60
 
-    /// Checks a provider with these settings, and returns one verdict per check.
+    /// A function that checks a provider of any kind and returns one verdict per check.
     package typealias OfAnyKind = @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]
 
     let transport: any CallTransport
@@ -21,7 +21,7 @@ package struct ProviderCheck: Sendable {
     let clock: Clock
     /// The callbacks of all hosts with endpoints. Each must be registered at the provider.
     let callbacks: [String]
-    /// The origins of all hosts, where users continue after sign-in. A wildcard is replaced by one name.
+    /// The origins of all hosts, where users continue after sign-in. A wildcard is replaced by one of its names.
     let origins: [String]
 
     init(
@@ -55,7 +55,7 @@ package struct ProviderCheck: Sendable {
         }
     }
 
-    /// Reports whether calls to this URL go through a proxy. Empty if no proxy is configured.
+    /// Returns a verdict on whether calls to this URL go through a proxy. Empty if no proxy is configured.
     private func way(to text: String) -> [Verdict] {
         guard self.proxies.secure != nil || self.proxies.plain != nil,
             let url = try? EndpointURL(text, allowsPlainHTTP: true)
@@ -73,7 +73,7 @@ package struct ProviderCheck: Sendable {
 
     // MARK: Kinds of providers
 
-    /// Checks the metadata and the keys, and whether the provider knows the gateway.
+    /// Checks an OpenID provider: its metadata, its keys, and whether it knows the gateway.
     package func check(_ settings: OpenIDSettings) async throws -> [Verdict] {
         let issuer = try EndpointURL(settings.issuer)
         var (verdicts, metadata) = await self.metadata(of: issuer)
@@ -96,7 +96,7 @@ package struct ProviderCheck: Sendable {
         return verdicts
     }
 
-    /// Checks whether the provider knows the gateway.
+    /// Checks whether an OAuth 2.0 provider knows the gateway, and whether its userinfo requires a token.
     package func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)

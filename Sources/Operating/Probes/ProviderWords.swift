@@ -1,9 +1,9 @@
 import Calls
 import Providers
 
-/// Messages for the operator about the provider. Its text is shortened and stripped of control characters.
+/// Messages for the operator about the provider. The provider's text is shortened and loses its control characters.
 enum ProviderWords {
-    /// Returns why a call got no answer, and how to correct it.
+    /// Returns why a call got no answer, and how to correct the cause.
     static func failure(_ error: CallError) -> String {
         let fix =
             switch error.cause {
@@ -42,7 +42,7 @@ enum ProviderWords {
     /// Returns an error code (RFC 6749 5.2), shortened and without control characters.
     static func code(_ error: String) -> String { self.short(error) }
 
-    /// Returns what the operator can change about an error code of an endpoint.
+    /// Returns what the operator can do about an error code of an endpoint.
     static func fix(of error: String) -> String {
         switch error {
         case "invalid_scope": "write scopes that the provider allows for this client"

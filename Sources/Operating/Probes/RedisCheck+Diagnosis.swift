@@ -25,7 +25,7 @@ extension RedisCheck {
         return "its certificate is not signed by an authority that is trusted here: ca= of the URL contains another one"
     }
 
-    /// Returns what answers at `endpoint`, if it is not the server in the URL. `nil` if it may be that server.
+    /// Describes the server at `endpoint` if it does not fit the URL. `nil` if it may fit.
     private func stranger(_ endpoint: RedisEndpoint) async -> String? {
         async let greeting = RedisDiagnosis.firstBytes(of: endpoint, over: self.connector, on: self.loop).get()
         async let certificates = RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()

@@ -4,7 +4,7 @@ import Vocabulary
 
 /// Checks the PEM files in the URL, without connections.
 extension RedisCheck {
-    /// Returns why the PEM files of a URL cannot be used, and how to correct that. Empty if they can be used.
+    /// Returns the faults of the PEM files in a URL, and how to correct them. Empty if the files can be used.
     package static func faults(inFilesOf tls: RedisConfiguration.TLS) -> [Verdict] {
         let files: [(name: String, path: String?, what: String, holds: (String) -> Bool)] = [
             ("ca", tls.authorityFile, "certificate", { !RedisDiagnosis.certificates(inFile: $0).isEmpty }),
@@ -25,7 +25,7 @@ extension RedisCheck {
         return [Self.fault("key= of the URL is not the key of the certificate in cert=")]
     }
 
-    /// Returns verdicts on certificates in the files that have expired or are not valid yet.
+    /// Returns a verdict for each PEM file whose certificate has expired or is not valid yet.
     func judgeFiles() -> [Verdict] {
         let now = Clock.system.now()
         return [("ca", self.configuration.tls?.authorityFile), ("cert", self.configuration.tls?.certificateFile)]

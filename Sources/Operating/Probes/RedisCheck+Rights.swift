@@ -2,7 +2,8 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Runs every command that the gateway uses, harmlessly. `ACL DRYRUN` would need Redis 7.0 and a separate right.
+    /// Runs every command that the gateway uses, in a harmless form. `ACL DRYRUN` would need Redis 7.0 and another
+    /// right.
     func rights(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         do {
             let lacks = try await self.lacks(at: endpoint, tag: tag)
@@ -22,7 +23,7 @@ extension RedisCheck {
         }
     }
 
-    /// Tries every command and every type of key at one server.
+    /// Tries every command and every type of key at one server, and returns the missing rights.
     ///
     /// - Throws: An error if the server does not answer.
     func lacks(at endpoint: RedisEndpoint, tag: String) async throws -> RedisLacks {
@@ -40,7 +41,7 @@ extension RedisCheck {
 }
 
 extension RedisNeeds.Courtesy {
-    /// What does not work if the commands are denied.
+    /// The effect if the commands are denied.
     fileprivate var loss: String {
         switch self {
         case .name: "connections have no name in CLIENT LIST"
@@ -120,7 +121,7 @@ struct RedisLacks {
     /// The missing rights that the gateway should have, with the command that grants them. `nil` if none is missing.
     var finding: String? { self.finding(self.unknown) }
 
-    /// The missing rights without which a gateway does not work, in the form of `finding`. `nil` if none is missing.
+    /// The missing rights that the gateway cannot work without, in the form of `finding`. `nil` if none is missing.
     /// `WAIT` is left out: a service without that command has no replicas to wait for.
     var obstacle: String? { self.finding(self.unknown.filter { $0 != "WAIT" }) }
 

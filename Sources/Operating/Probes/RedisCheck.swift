@@ -17,8 +17,8 @@ package struct RedisCheck: Sendable {
 
     /// Prepares the check, which connects when it runs.
     ///
-    /// - Parameter patience: The time limit for each connection. Answers have half of it. It is long enough to
-    ///   distinguish a slow server from a missing one.
+    /// - Parameter patience: The time limit for each connection. The limit for each answer is half as long. The default
+    ///   is long enough to distinguish a slow server from a missing one.
     /// - Throws: An error of NIOSSL if a certificate, key or authority file cannot be used.
     package init(
         _ configuration: RedisConfiguration,
@@ -61,7 +61,7 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Finds out why the primaries cannot be found, reached or used. Empty if they can be used.
+    /// Returns why the primaries cannot be found, reached or used. Empty if they can be used.
     package func obstacles() async -> [Verdict] {
         let (found, primaries) = await self.primaries()
         var verdicts = self.judgeFiles() + found
@@ -73,8 +73,8 @@ package struct RedisCheck: Sendable {
     package struct MissingRights: Sendable {
         /// The missing rights that the gateway needs.
         package var needed: [Verdict] = []
-        /// True if a right is missing that only operators would notice (`RedisNeeds.Courtesy`). Redis then denies some
-        /// commands, but the gateway works.
+        /// True if a right is missing whose absence only operators notice (`RedisNeeds.Courtesy`). Redis then denies
+        /// some commands, but the gateway works.
         package var lacksCourtesy = false
     }
 
@@ -93,7 +93,7 @@ package struct RedisCheck: Sendable {
         return missing
     }
 
-    /// Finds the primaries. A key with the `tag` of a primary is stored there.
+    /// Finds the primaries, each with a hash tag of keys that it stores.
     private func primaries() async -> (verdicts: [Verdict], primaries: [(endpoint: RedisEndpoint, tag: String)]) {
         switch self.configuration.deployment {
         case .standalone(let endpoint): return ([], [(endpoint, "check")])
@@ -108,8 +108,8 @@ package struct RedisCheck: Sendable {
 
     /// Sends commands to `endpoint` over a separate, authenticated connection.
     ///
-    /// - Parameter greeting: `nil` to authenticate with the current user and password only. The greeting's other
-    ///   commands are tried separately, so that a refused one can be reported.
+    /// - Parameter greeting: The handshake. `nil` for one that only authenticates with the current user and password.
+    ///   Its other commands are tried separately, so that a refused one can be reported.
     func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,
@@ -158,8 +158,8 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Connects and reads facts about the server. If that fails, a verdict has the reason. There is no verdict
-    /// either if the user may not run `INFO` or the command has another name.
+    /// Connects and reads facts about the server. If that fails, a verdict has the reason. If the user may not run
+    /// `INFO` or the command is renamed, there are neither verdicts nor facts.
     private func meet(
         _ endpoint: RedisEndpoint
     ) async -> (verdicts: [Verdict], acquaintance: (facts: RedisFacts, took: Duration)?) {
@@ -202,7 +202,7 @@ package struct RedisCheck: Sendable {
         return (verdicts, (facts, took))
     }
 
-    /// Says where an address comes from that is not in the URL.
+    /// The source of an address that is not in the URL, as the end of a message.
     private var origin: String {
         switch self.configuration.deployment {
         case .standalone: ""

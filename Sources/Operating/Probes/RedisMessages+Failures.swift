@@ -29,13 +29,13 @@ extension RedisMessages {
 
     /// A question that a failure leaves open.
     enum Doubt {
-        /// Why the certificate of the server is not trusted.
+        /// The failure does not say why the server's certificate is not trusted.
         case certificate
-        /// Whether the server speaks another protocol than the URL says.
+        /// The server may speak a protocol other than the one in the URL.
         case `protocol`
     }
 
-    /// Returns what a further probe of the server should find out. `nil` if the failure says enough.
+    /// Returns the question that a further probe of the server should answer. `nil` if the failure says enough.
     static func doubt(_ error: any Error) -> Doubt? {
         switch error {
         case let error as NIOSSLError:

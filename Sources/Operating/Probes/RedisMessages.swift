@@ -17,7 +17,7 @@ package enum RedisMessages {
         }
     }
 
-    /// Explains an error reply to the handshake, and how to correct its cause.
+    /// Explains an error reply of Redis, and how to correct its cause.
     package static func refusal(_ error: RedisServerError) -> String {
         switch error.code {
         case "NOAUTH": "it requires a password: write user:password@ into the URL"
@@ -59,7 +59,7 @@ package enum RedisMessages {
         return status.isConnected ? nil : "not_connected"
     }
 
-    /// Describes the effect of gateways with other secrets. `nil` if there are no such gateways.
+    /// Describes the effect of gateways that have none of this gateway's secrets. `nil` if there are no such gateways.
     package static func strangers(_ strangers: SecretRegister.Strangers) -> String? {
         if strangers.earlier > 0 {
             return
@@ -122,19 +122,20 @@ package enum RedisMessages {
         return words.joined(separator: "; ") + "; users cannot sign in and transfers fail; existing sessions still work"
     }
 
-    /// Describes the effect if too few of the servers that choose the primary answer.
+    /// Describes the effect if no majority of the sentinels, or of the cluster's primaries, answers.
     package static func silence(_ quorum: Quorum) -> String {
         "only \(quorum.heard) of \(quorum.count) sentinels, or primaries of the cluster, answer: another primary may have "
             + "been chosen without this gateway; no session is read and nothing is written until most of them answer again"
     }
 
-    /// Warns about a server that does not write each change to disk, and so restarts with older data.
+    /// The warning about a server without an append-only file, which loses recent changes in a crash.
     package static let snapshotsOnly =
         "no append-only file: after a crash it has the data of its last snapshot. Users who signed in since then sign in again. "
         + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
         + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// Lists how a server could lose records, and how to correct that. Without its marker, a token could be used again.
+    /// Lists how a server could lose records, and how to correct that. Without its marker, a used token would be valid
+    /// again.
     package static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []
         if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {

@@ -9,7 +9,7 @@ package struct Verdict: Sendable {
     package var level: Level
     /// The thing that was checked, e.g. `127.0.0.1:6379 commands` or `provider keys`.
     package var subject: String
-    /// What was found and, if something is wrong, how to correct it.
+    /// The result of the check and, if something is wrong, how to correct it.
     package var finding: String
 }
 
@@ -34,7 +34,7 @@ extension Verdict {
 
 /// A verdict is thrown by a check that cannot continue.
 extension Verdict: Error {
-    /// Returns the verdict of a check, whether returned or thrown.
+    /// Runs a check and returns its verdict, whether the check returns or throws it.
     static func of(_ check: () async throws(Verdict) -> Verdict) async -> Verdict {
         do throws(Verdict) {
             return try await check()

@@ -4,7 +4,7 @@ enum PathSyntax {
     case bytes
     /// The bytes of the decoded path, in a configuration that interprets `\x` itself.
     case haproxy
-    /// The characters of the decoded path, matched with Go's expressions.
+    /// The characters of the decoded path, matched with Go's regular expressions.
     case characters
     /// The characters of the decoded path, except that reserved characters stay escaped.
     case reserved

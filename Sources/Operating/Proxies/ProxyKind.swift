@@ -17,8 +17,8 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The path of the proxy's checks. Envoy and Traefik have a path whose answers contain no empty fields, because
-    /// they would pass these on to the app. They remove the client's fields themselves before the check.
+    /// The path of the proxy's checks. For Envoy and Traefik, its answers contain no empty fields, which these proxies
+    /// would pass on to the app. Both remove the client's fields before the check.
     var checkPath: String {
         switch self {
         case .envoy, .traefik: CheckForms.valuedFolder + self.dialect.rawValue
@@ -52,7 +52,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Returns why the settings do not let this proxy ask. `nil` if they do.
+    /// Returns why the settings do not let this proxy send checks. `nil` if they do.
     func fault(in settings: Settings) -> String? {
         guard let authorization = settings.authorization else {
             return "no proxy may ask: add authorization with listen and peers"

@@ -11,7 +11,7 @@ struct ProxyLabels {
         let plain = String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
         var label = plain
         var number = 1
-        // Kubernetes ignores case.
+        // Names in Kubernetes are lower-case, so labels must differ in more than case.
         while !self.taken.insert(label.lowercased()).inserted {
             number += 1
             label = "\(plain)_\(number)"

@@ -9,14 +9,14 @@ extension ProxyPlan {
         let servers: [Server]
         var isHTTPS = false
         var balance = ServerBalance.leastRequests
-        /// The health checks of the servers. `nil` if none exist.
+        /// The health checks of the servers. `nil` if none are configured.
         var health: HealthSettings?
         /// The app's settings. `nil` if the settings do not contain the app.
         var settings: UpstreamSettings?
         /// True if the settings contain no address of the app.
         var isPlaceholder = true
 
-        /// Makes an app without an address in the settings.
+        /// Makes a placeholder for an app without an address in the settings.
         init(label: String) {
             self.label = label
             self.servers = [Server(host: "127.0.0.1", port: 3000, weight: 1, tlsName: "", isNamed: false)]
@@ -41,7 +41,6 @@ extension ProxyPlan {
             self.isPlaceholder = false
         }
 
-        /// One of the app's servers.
         struct Server: Equatable {
             let host: String
             let port: Int
@@ -76,9 +75,9 @@ extension ProxyPlan {
         var hasWeights: Bool { self.servers.contains { $0.weight != 1 } }
         /// The port of the first server.
         var port: Int { self.servers[0].port }
-        /// The name in the certificate of the first server. A proxy with a single name asks all servers for it.
+        /// The name in the certificate of the first server. A proxy with a single name expects it of all servers.
         var tlsName: String { self.servers[0].tlsName }
-        /// The name in the first server's certificate, if the settings contain it.
+        /// The name in the first server's certificate. `nil` without HTTPS or if the settings do not contain the name.
         var givenTLSName: String? { self.isHTTPS && self.servers[0].isNamed ? self.tlsName : nil }
         /// True if the certificates of all servers have the same name.
         var hasOneTLSName: Bool { self.servers.allSatisfy { $0.tlsName == self.tlsName } }

@@ -49,7 +49,7 @@ extension ProxyPlan {
 
     private static func caddyProxy(to app: App, on host: Host, for matcher: String = "") -> [String] {
         let line = "reverse_proxy\(matcher) \(app.servers.map(app.url).joined(separator: " "))"
-        // The app gets neither the client's spelling of the host nor its port.
+        // The app gets the configured name and port, or the requested name for a wildcard.
         let port = host.url.port.map { ":\($0)" } ?? ""
         let name = host.isNamed ? host.url.authority : "{http.request.host}\(port)"
         var options = ["header_up Host \(name)", "header_up X-Forwarded-Host \(name)"]
@@ -89,7 +89,7 @@ extension ProxyPlan {
             + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
-    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth-*` removes all with that prefix.
+    /// The fields to remove, each also with `_`, which many apps read as `-`. `x-auth-*` removes all with that prefix.
     private var caddyRemoved: [String] {
         let prefixes = self.managed.prefixes
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
@@ -102,7 +102,7 @@ extension ProxyPlan {
             }
     }
 
-    /// Returns every spelling of a name that has `-` or `_` for each `-`.
+    /// Returns every spelling of a name in which each `-` is kept or replaced by `_`.
     private static func spellings(_ name: String) -> [String] {
         name.reduce([""]) { spellings, letter in
             spellings.flatMap { spelling in

@@ -1,6 +1,6 @@
 import Settings
 
-/// How the proxy connects for its checks.
+/// The proxy's connections for checks.
 extension ProxyPlan {
     /// The proxy's settings for checks over TLS.
     struct ChecksTLS {
@@ -21,9 +21,9 @@ extension ProxyPlan {
         }
     }
 
-    /// The URL for checks, with the address.
+    /// The URL for checks, with the gateway's address as the host.
     var checksURL: String { "\(self.checksTLS == nil ? "http" : "https")://\(self.checks)" }
 
-    /// The URL for checks, with a name for proxies that verify the name in the URL.
+    /// The URL for checks, with the name in the gateway's certificate, for proxies that verify the name in the URL.
     var checksNamedURL: String { self.checksTLS.map { "https://\($0.name):\(self.checks.port)" } ?? self.checksURL }
 }

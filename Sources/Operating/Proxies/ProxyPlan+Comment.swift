@@ -2,7 +2,6 @@ import Settings
 
 /// The comment above a configuration.
 extension ProxyPlan {
-    /// The lines of the comment.
     var comment: [String] {
         var lines = [
             "Made by `sallyport check --for \(self.proxy.rawValue)`. The proxy asks Sallyport at \(self.checks) whether a request is",
@@ -26,8 +25,8 @@ extension ProxyPlan {
         return lines.map { $0.isEmpty ? "#" : "# \($0)" }
     }
 
-    /// Limits of this proxy that do not depend on the settings: fields of a client that reach the app, although the
-    /// gateway itself would remove them.
+    /// Warnings about fields of a client that reach the app through this proxy, although the gateway itself would
+    /// remove or rewrite them.
     private var shortcomings: [String] {
         var all: [String] = []
         switch self.proxy {

@@ -2,7 +2,7 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// Request fields that Envoy and Gateway API must pass on to the check. They pass on no others.
+    /// Request fields that Envoy and Gateway API must pass on to the check. The proxies pass on no others.
     static let checkedFields = [
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
         "authorization", "content-type", "cookie", "dpop", "hx-request", "origin", "purpose", "referer",
@@ -174,7 +174,7 @@ extension ProxyPlan {
     private static func envoyRoute(to app: App, on host: Host) -> String {
         let isSticky = app.hasSeveralServers && app.balance == .sticky
         let hash = isSticky ? ", hash_policy: [{connection_properties: {source_ip: true}}]" : ""
-        // The app gets neither the client's spelling of the host nor its port.
+        // The app gets the configured name and port, unless the host is a wildcard.
         let name = host.isNamed ? ", host_rewrite_literal: \"\(host.url.authority)\"" : ""
         return "{cluster: app_\(app.label), timeout: 0s\(name)\(hash)}"
     }

@@ -52,7 +52,7 @@ extension ProxyPlan {
             check = " check inter \(Self.milliseconds(health.interval)) rise \(health.passes) fall \(health.fails)"
         }
         let authority = app.files.authority ?? "@system-ca"
-        // HAProxy's weights end at 256.
+        // HAProxy allows weights up to 256.
         let most = app.servers.map(\.weight).max() ?? 1
         return lines
             + app.servers.enumerated().map { index, server in
@@ -153,7 +153,7 @@ extension ProxyPlan {
         host.url.isWildcard ? "-m reg -i \(host.nameExpression)" : "-i \(host.url.host)"
     }
 
-    /// Returns the condition for requests to a host. A wildcard excludes the hosts that are configured themselves.
+    /// Returns the condition for requests to a host. A wildcard excludes the hosts that are configured by name.
     private static func haproxyCondition(_ host: Host) -> String {
         (["is_\(host.label)"] + host.others.map { "!is_\($0.label)" }).joined(separator: " ")
     }

@@ -62,7 +62,7 @@ extension ProxyPlan {
         return "\(host.url.scheme)://$host\(host.url.port.map { ":\($0)" } ?? "")"
     }
 
-    /// Routes with the filter `ExternalAuth` (GEP-1494, experimental).
+    /// HTTP routes for Gateway API with the filter `ExternalAuth` (GEP-1494, experimental).
     var gatewayAPI: [String] {
         var lines = [
             "# Services: sallyport (ports \(self.gateway.port) and \(self.checks.port)), and one for each app; a Gateway named gateway.",

@@ -7,10 +7,10 @@ extension ProxyPlan {
     /// Fields that the proxy sets for the app.
     private static let forwarded = ["for", "proto", "host"].map { "x-forwarded-\($0)" }
 
-    /// Fields that ask the app to read another method than the judged one.
+    /// Fields that ask the app to use a method other than the request's, such as `X-HTTP-Method-Override`.
     private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
 
-    /// The fields of `methodOverrides` if a route is limited to certain methods. Otherwise the app may receive them.
+    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then receive them.
     private var overrides: [String] {
         self.settings.hosts.contains { $0.routes.contains { !$0.methods.isEmpty } } ? Self.methodOverrides : []
     }
@@ -33,14 +33,14 @@ extension ProxyPlan {
     /// sets it.
     var removedPattern: String { Self.whole(self.names(forwarded: Self.forwardedPattern)) }
 
-    /// The pattern of `removedPattern` in several expressions. HAProxy reads at most 2,047 bytes a line.
+    /// The parts of `removedPattern` as separate expressions. HAProxy reads at most 2,047 bytes per line.
     var removedPatterns: [String] { Self.parts(of: self.names(forwarded: Self.forwardedPattern)).map(Self.whole) }
 
     /// A regular expression for a `Connection` field that lists a protected field. Proxies drop the listed fields, so a
-    /// client could hide from the app who acts for the user (CVE-2024-45410).
+    /// client could hide from the app that somebody else acts for the user (CVE-2024-45410).
     var hopPattern: String { Self.element(self.names(forwarded: Self.anyForwarded)) }
 
-    /// The pattern of `hopPattern` in several expressions, for HAProxy.
+    /// The parts of `hopPattern` as separate expressions, for HAProxy.
     var hopPatterns: [String] { Self.parts(of: self.names(forwarded: Self.anyForwarded)).map(Self.element) }
 
     /// An expression for `-` in any spelling, as in `ManagedNames`. It matches no letter, because `X-Authorization` and
@@ -71,7 +71,7 @@ extension ProxyPlan {
         return parts
     }
 
-    /// An expression for `anyForwarded` except `X-Forwarded-For` in that spelling. Proxies have no look-ahead.
+    /// An expression for the names of `anyForwarded` except `x-forwarded-for`. Proxies have no look-ahead.
     private static let forwardedPattern =
         "x[^-]forwarded(\(separator).*)?|x-forwarded([^-a-z0-9].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 

@@ -182,7 +182,7 @@ extension ProxyPlan {
     /// The numbers of the cookies that an answer to a check may contain.
     private static let cookies = 1...8
 
-    /// The fields that `return` and `proxy_pass` add to an answer. nginx does not send empty fields.
+    /// The directives that add fields to the answers of `return` and `proxy_pass`. nginx does not send empty fields.
     private var nginxAnswer: [String] {
         Self.cookies.map { "add_header Set-Cookie $sallyport_cookie_\($0) always;" }
             + ["add_header X-Sallyport-Reason $sallyport_reason always;"]

@@ -3,7 +3,7 @@ import Vocabulary
 
 /// Warnings about settings that the printed configuration leaves out.
 extension ProxyPlan {
-    /// The settings that the proxy does not apply as the gateway would. Each sentence contains the place and the keys.
+    /// Warnings about settings that the proxy does not apply as the gateway would. Each has the place and the keys.
     var warnings: [String] {
         self.cookieWarnings + self.routeWarnings + self.appWarnings + self.serverWarnings
     }
@@ -36,8 +36,8 @@ extension ProxyPlan {
         }
     }
 
-    /// Returns the keys of a route that only the gateway applies, because it forwards the request or the answer itself.
-    /// Keys with their default values are left out.
+    /// Returns the keys of a route that apply only to requests that the gateway itself forwards. Keys with their
+    /// default values are left out.
     static func unapplied(_ route: RouteSettings) -> [String] {
         let keys = [
             ("host", route.hostHeader != nil), ("strip_prefix", route.stripPrefix != nil),
@@ -51,7 +51,7 @@ extension ProxyPlan {
         return keys.filter(\.1).map(\.0)
     }
 
-    /// Describes what the app receives of an allowed request.
+    /// Describes what the app receives if a request is allowed.
     ///
     /// - Parameter host: The host of the request. For a wildcard, this is one of its names.
     func forwarded(on host: PublicURL, by route: RouteSettings) -> [String] {
@@ -121,7 +121,7 @@ extension ProxyPlan {
             ]
         case .envoy: break
         case .ingressNginx, .gatewayAPI:
-            // Apps are services of the cluster.
+            // In Kubernetes, the apps are services of the cluster.
             keys += [
                 ("url", app.isHTTPS), ("servers", !app.others.isEmpty || app.first.weight != 1),
                 ("server_name", app.servers.contains { $0.serverName != nil } || app.serverName != nil),
@@ -133,7 +133,7 @@ extension ProxyPlan {
         return keys.filter(\.1).map(\.0)
     }
 
-    /// The settings of an app's servers that the proxy cannot apply as the gateway does.
+    /// Warnings about an app's servers whose settings the proxy cannot apply as the gateway does.
     private var serverWarnings: [String] {
         let several = self.apps.filter(\.hasSeveralServers)
         var warnings: [String] = []

@@ -14,7 +14,7 @@ struct ProxyPlan {
         let otherApps: [(paths: String, app: App)]
         /// The app of all remaining paths.
         let app: App
-        /// A path that leads to different apps depending on the method.
+        /// A path that leads to different apps depending on the method. `nil` if there is none.
         let dividedPath: String?
         /// The host's name in variables and lists, made of letters, digits and `_`.
         let label: String
@@ -94,7 +94,7 @@ struct ProxyPlan {
         self.apps = apps
     }
 
-    /// The reason why the settings cannot be written as a configuration with the same meaning. `nil` if they can.
+    /// The reason why the settings cannot be written as an equivalent configuration. `nil` if they can.
     var fault: String? {
         if !self.settings.listen.contains(where: Self.isPlain) {
             return
@@ -134,7 +134,6 @@ struct ProxyPlan {
         }
     }
 
-    /// The proxy's ports.
     var ports: [Int] { Set(self.hosts.map(\.port)).sorted() }
 
     /// Returns an address to connect to. An unspecified address is replaced by loopback.
@@ -188,7 +187,7 @@ struct ProxyPlan {
         )
     }
 
-    /// True if a path leads to the main app without an entry: no less specific, overlapping path leads to another app.
+    /// True if a path leads to the main app without an entry, because no overlapping later path leads to another app.
     private static func goes(
         _ entry: (path: String, app: App),
         where main: App,
@@ -207,7 +206,7 @@ struct ProxyPlan {
         return App(label: labels.label(of: upstream.name, as: name + (upstream.isHTTPS ? "_tls" : "")), upstream)
     }
 
-    /// Orders paths so that literal segments precede `*`, and `*` precedes `**` and longer paths.
+    /// Orders paths by segments: literals precede `*` and the end of a path, and both precede `**`.
     private static func precedes(_ one: String, _ other: String) -> Bool {
         func ranks(_ path: String) -> [Int] {
             path.split(separator: "/").map { $0 == "**" ? 2 : $0 == "*" ? 1 : 0 } + [1]

@@ -12,7 +12,7 @@ extension AdminProbe {
     /// The event loop of all requests over TLS. `nil` if the system has no thread for it.
     private static let loop = try? TransportGroup(count: 1).loops.first
 
-    /// Sends `request` over a socket that is connected to `address`, closes it, and returns the whole answer.
+    /// Sends `request` over a socket that is connected to `address`, returns the whole answer, and closes the socket.
     static func exchange(
         _ request: String,
         _ socket: Int32,
@@ -26,7 +26,7 @@ extension AdminProbe {
             throw Failure(description: "no thread to ask \(place)")
         }
         let answer = loop.makePromise(of: [UInt8].self)
-        // It is blocking until here.
+        // The socket is blocking until here.
         _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
         let connected = loop.submit {
             let stream = StreamSocket(socket, on: loop)

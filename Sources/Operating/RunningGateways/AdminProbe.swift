@@ -5,8 +5,8 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Sends one request to the admin listener of a running gateway over a blocking socket. It serves containers without a
-/// shell or curl, in a process that does nothing else.
+/// Sends one request to the admin listener of a running gateway, and blocks until the answer. It is for containers
+/// without a shell or curl, in a process that does nothing else.
 enum AdminProbe {
     /// The error for a request without a usable answer.
     struct Failure: Error, CustomStringConvertible {
@@ -17,19 +17,18 @@ enum AdminProbe {
         var reason: Reason?
     }
 
-    /// The answer of the admin listener.
     struct Answer: Equatable {
         var status: Int
         var body: String
 
-        /// The first line of the body.
+        /// The first line of the body, up to 200 characters.
         var line: String { String(self.body.prefix { !$0.isNewline }.prefix(200)) }
     }
 
     /// The limit for an answer in bytes, above the size of a page of sessions.
     static let longestAnswer = 1 << 20
 
-    /// Sends `GET path`, or another method, to `target`. Takes at most `seconds`, or a little more for a slow answer.
+    /// Sends a request for `path` to `target`. Gives up after `seconds`, or a little later if the answer is slow.
     ///
     /// - Parameters:
     ///   - token: An operator's token. `nil` to send none.

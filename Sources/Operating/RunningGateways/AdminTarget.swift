@@ -35,8 +35,8 @@ struct AdminTarget {
 }
 
 extension SettingsOptions {
-    /// Returns the admin listeners in the command line, or the listener in the settings if none exist. Ends the
-    /// command with a message if there is none either.
+    /// Returns the admin listeners in the command line or, without any, the listener in the settings. Ends the command
+    /// with a message if the settings have no admin listener.
     ///
     /// - Parameters:
     ///   - named: The listeners in the command line.

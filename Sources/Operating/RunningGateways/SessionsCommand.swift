@@ -186,7 +186,7 @@ struct SessionsCommand: ParsableCommand {
             return isOneOut
         }
 
-        /// The limit for listings, which are repeated until they contain no new users.
+        /// The maximum number of listings. They are repeated until they contain no new users.
         private static let passes = 3
 
         /// Signs out the users and adds them to `done`.
@@ -241,7 +241,7 @@ struct SessionsCommand: ParsableCommand {
         }
     }
 
-    /// Prints that no session matches, and returns an exit status that no other error has.
+    /// Prints that no session matches, and returns exit status 2, which no other error has.
     fileprivate static func nobody(_ words: String) -> ExitCode {
         Console.complain("no session matches \(words.printable)")
         return ExitCode(2)
@@ -313,7 +313,7 @@ private struct OperatorSession {
 }
 
 extension String {
-    /// The text without characters that could move a terminal's cursor. Providers choose the names of users freely.
+    /// The text with `?` for characters that could move a terminal's cursor. Providers choose users' names freely.
     fileprivate var printable: String {
         let hidden: Set<Unicode.GeneralCategory> = [.control, .format, .lineSeparator, .paragraphSeparator]
         return String(

@@ -71,7 +71,7 @@ struct InitCommand: ParsableCommand {
             for (name, _, _) in files where self.isThere(self.path(name)) {
                 throw PrivateFileFailure("\(self.path(name)) exists already: nothing is written")
             }
-            // Values of the command line that the gateway would reject are found before anything is written.
+            // Values in the command line that the gateway would reject are found before anything is written.
             try self.judge(files)
             if mkdir(self.directory, 0o755) != 0, errno != EEXIST { throw PrivateFileFailure.system(self.directory) }
             var made: [String] = []
@@ -98,11 +98,11 @@ struct InitCommand: ParsableCommand {
         return lstat(path, &status) == 0
     }
 
-    /// The public URL as the gateway sends it, so that the URL to register at the provider is the one that it receives.
+    /// The public URL as the gateway sends it to the provider, so that the printed callback can be registered as it is.
     private var origin: String { PublicURL(self.publicURL)?.description ?? self.publicURL }
 
-    /// The address to listen on: the one in a plain-http URL of this machine, which nothing else serves, or the
-    /// default.
+    /// The address to listen on. A plain-http URL of this machine determines it, because no proxy serves that URL.
+    /// Otherwise, it is the default.
     private var listen: String {
         guard let url = PublicURL(self.publicURL), !url.isHTTPS, url.isLoopback else { return "127.0.0.1:8080" }
         return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(url.port ?? 80)"
@@ -144,7 +144,7 @@ struct InitCommand: ParsableCommand {
         "provider.oidc.client_id": "--client-id", "provider.kratos.public_url": "--kratos-url",
     ]
 
-    /// Returns a problem of the settings with the option that causes it, because no file is written yet.
+    /// Returns a problem as a line with the command's option instead of the settings file, which is not written yet.
     private static func line(_ problem: SettingsProblem) -> String {
         let place = problem.key.isEmpty ? "\(problem.origin)" : "\(problem.origin): \(problem.key)"
         let finding = problem.description.trimmingPrefix(place)

@@ -8,7 +8,7 @@ import Vocabulary
 struct AccessTokenClaims: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     static let leeway = Duration.seconds(60)
-    /// The maximum number of scopes that are kept, and their maximum length.
+    /// The maximum number of scopes that are kept.
     private static let mostScopes = 256
     private static let longestName = 256
 
@@ -18,27 +18,27 @@ struct AccessTokenClaims: Sendable {
         enum Recipients: Sendable {
             /// `aud` must contain one of these.
             case audiences([String])
-            /// `client_id` must be one of these. If the token has `aud`, it must contain one of them, too, because
-            /// others must reject the token (RFC 7519 4.1.3).
+            /// `client_id` must be one of these. If the token has `aud`, it must contain one of them, too: any other
+            /// recipient must reject the token (RFC 7519 4.1.3).
             case clientIDs([String])
-            /// The token's client must be one of these, because a refresh token is for nobody else.
+            /// The token's client must be one of these, because nobody else may use a refresh token.
             case clients([String])
         }
 
-        /// The required `iss`. `nil` for any or none.
+        /// The required `iss`. `nil` to accept any or none.
         var issuer: String?
         var recipients: Recipients
-        /// Whether `iss` and `exp` must be present. A token must state its issuer and expiry itself, but an
-        /// introspection endpoint knows them.
+        /// True if `iss` and `exp` must be present, as in a signed token. An introspection endpoint knows them and may
+        /// omit them.
         var isComplete: Bool
     }
 
     let claims: JWTClaims
     let mapping: ClaimsMapping
 
-    /// Checks the token's recipient, its time, and that it can be used as presented.
+    /// Checks the token's issuer, recipient and times, and that the gateway understands its `cnf`.
     ///
-    /// - Throws: The reason of the refusal.
+    /// - Throws: The reason for the refusal.
     func check(_ demands: Demands, now: UnixTime) throws(Reason) {
         if let issuer = demands.issuer {
             guard self.claims.issuer.map({ $0.isExactly(issuer) }) ?? !demands.isComplete else {
@@ -68,7 +68,7 @@ struct AccessTokenClaims: Sendable {
 
     private var confirmation: Confirmation? { self.claims["cnf"].flatMap { Confirmation($0) } }
 
-    /// Returns whether `aud` has one of these names.
+    /// Returns whether `aud` contains one of these names.
     private func names(one names: [String]) -> Bool { self.claims.audience.contains { $0.isExactlyOne(of: names) } }
 
     /// Returns the token that the claims describe.
@@ -107,12 +107,12 @@ struct AccessTokenClaims: Sendable {
         )
     }
 
-    /// Returns the scopes in `scope` or `scp` (Okta, Entra): a text with blanks (RFC 8693 4.2) or a list.
+    /// Returns the scopes in `scope` and `scp` (Okta, Entra), each a list or a text with spaces (RFC 8693 4.2).
     private static func scopes(_ claims: UserClaims) -> [String] {
         var scopes: [String] = []
         scopes.reserveCapacity(8)
         for var text in claims.texts(at: ["scope"]) + claims.texts(at: ["scp"]) {
-            // As bytes, because the characters of a text take longer to find.
+            // Bytes are faster to split than characters.
             text.withUTF8 { bytes in
                 for part in bytes.split(separator: UInt8(ascii: " ")) where scopes.count < Self.mostScopes {
                     let scope = String(decoding: part, as: UTF8.self)

@@ -10,9 +10,9 @@ import Vocabulary
 ///   - If a provider states the kind in a claim (Keycloak's `typ`, Cognito's `token_use`), that decides.
 ///   - `nonce`, `at_hash`, `c_hash` and `s_hash` mark id_tokens and `events` marks logout tokens, which are rejected.
 ///   - A token whose audience lacks the gateway's own client is not an id_token for this client (OpenID Connect Core 2:
-///     `aud`). The accepted audiences are those of apps, so it is not one for another client either.
-///   - If the app's audience is the client's own name, the token must have a claim of access tokens only. These are
-///     `scope`, `scp`, `client_id` and its names at Okta and Entra, and an `azp` that is not in `aud`.
+///     `aud`). The accepted audiences are apps, so it is not an id_token for another client either.
+///   - If the app's audience is the client's own id, the token must have a claim that only access tokens have: `scope`,
+///     `scp`, `client_id` (`cid` at Okta, `appid` at Entra), or an `azp` that is not in `aud`.
 struct AccessTokenKind: Sendable {
     /// The client that users sign in with. `nil` if users cannot sign in.
     let clientID: String?

@@ -2,10 +2,10 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Access tokens that an OpenID issuer signs (RFC 9068), verified with its keys.
+/// Verifies access tokens that an OpenID issuer signs (RFC 9068), with the issuer's keys.
 package struct BearerProvider: TokenProvider {
-    /// How long a token in use is accepted before it is verified again, because its key may be withdrawn. The key set
-    /// is read again at this age.
+    /// The time after which a token in use is verified again, because its key may be withdrawn. A key set of this age
+    /// is read again.
     private static let verdictLifetime = Duration.seconds(600)
 
     private let issuer: OpenIDIssuer
@@ -61,8 +61,8 @@ package struct BearerProvider: TokenProvider {
             }
             return self.judge(verified)
         } catch {
-            // Also if the key may be a new one that must not be fetched now (`unsought`). The keys were read within the
-            // last half minute, issuers publish a key before they sign with it, and anybody can invent keys.
+            // This includes `unsought`: the key may be a new one that must not be fetched now. The keys were read
+            // within the last half minute, issuers publish a key before they sign with it, and anybody can invent keys.
             return .unknown(.credentialInvalidToken)
         }
     }

@@ -7,12 +7,12 @@ package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]
     private let emailVerified: [String]
-    /// Whether `emailVerified` is about `email`.
+    /// True if `emailVerified` applies to `email`.
     private let isEmailVouchedFor: Bool
     private let groups: ClaimSettings.Trait
 
-    /// - Parameter claims: The paths of the email address, its verification and the groups: those of the traits
-    ///   `email`, `email_verified` and `groups`, otherwise the claims of these names.
+    /// - Parameter claims: The paths of the traits `email`, `email_verified` and `groups`. Without such a trait, the
+    ///   claim of its name is used.
     package init(_ settings: AdmissionSettings, _ claims: ClaimSettings) {
         self.settings = settings
         self.email = claims.path(ofTrait: "email")
@@ -29,8 +29,8 @@ package struct Admission: Sendable {
     /// Returns the user that the claims describe, if the user may sign in.
     ///
     /// - Parameters:
-    ///   - fallback: The method, if the provider states none.
-    ///   - unusable: The reason for claims that do not describe a user.
+    ///   - fallback: The authentication method if the provider states none.
+    ///   - unusable: The reason to throw if the claims do not describe a user.
     /// - Throws: `signin.not_allowed`, or `unusable`.
     func user(
         _ subject: String,
@@ -48,7 +48,7 @@ package struct Admission: Sendable {
         }
     }
 
-    /// Returns why the user may not sign in, whatever the missing claims are. `nil` if the user may, or it is unknown.
+    /// Returns why the user may not sign in, whatever is missing. `nil` if the user may, or if a missing claim decides.
     func certainRefusal(_ claims: UserClaims) -> String? {
         let saysEmail =
             claims.value(at: self.email) != nil && claims.value(at: self.emailVerified, beside: self.email) != nil
@@ -77,6 +77,6 @@ package struct Admission: Sendable {
         return isListed ? nil : "none of the user's groups is in allow.groups"
     }
 
-    /// Returns whether the claim is true. Some providers write it as a text.
+    /// Returns whether the claim is true. Some providers write it as the text `true`.
     private static func isTrue(_ value: JSONValue?) -> Bool { value == .bool(true) || value == .string("true") }
 }

@@ -6,10 +6,10 @@ package import Vocabulary
 package final class ClaimsMapping: Sendable {
     /// The maximum length of a subject in bytes (OpenID Connect Core 2: `sub`).
     private static let longestSubject = 255
-    /// The maximum size in bytes of one trait, and of all: they are kept in memory with each session.
+    /// The maximum size of one trait in bytes. Traits are kept in memory with each session.
     private static let largestTrait = 16_384
     private static let largestTraits = 32_768
-    /// The maximum number of methods that are kept, and their maximum length.
+    /// The maximum number of authentication methods that are kept.
     private static let mostMethods = 16
     private static let longestMethod = 64
 
@@ -40,8 +40,8 @@ package final class ClaimsMapping: Sendable {
         return try Self.subject(value)
     }
 
-    /// Returns a subject that is safe in fields, logs and keys. An integer becomes its text. A number that is not an
-    /// integer of 64 bits would lose digits and is refused.
+    /// Returns a subject that is safe in fields, logs and keys. An integer becomes its text. A number that is not a
+    /// 64-bit integer would lose digits and is refused.
     package static func subject(_ value: JSONValue) throws(ClaimsError) -> String {
         let text: String
         switch value {
@@ -72,7 +72,6 @@ package final class ClaimsMapping: Sendable {
         return Identity(id: try self.name(of: subject), traits: .object(traits)).called(subject)
     }
 
-    /// Returns the name of the user with this subject.
     private func name(of subject: String) throws(ClaimsError) -> String {
         guard let name = self.names.name(of: subject) else {
             throw ClaimsError(detail: "the subject reads like a user of another provider")
@@ -99,7 +98,8 @@ package final class ClaimsMapping: Sendable {
         }
     }
 
-    /// Returns the configured groups to keep, before limits apply. `nil` for a single group that is not kept.
+    /// Returns the groups that match `claims.groups_only`, before limits apply. `nil` for a single group without a
+    /// match.
     private func kept(_ groups: JSONValue) -> JSONValue? {
         guard case .array(let elements) = groups else { return self.matters(groups) ? groups : nil }
         return .array(elements.filter(self.matters))
@@ -112,8 +112,8 @@ package final class ClaimsMapping: Sendable {
     /// Returns the user that the claims describe.
     ///
     /// - Parameters:
-    ///   - fallback: The method, if the provider states none.
-    ///   - now: The latest time of authentication that is believed.
+    ///   - fallback: The authentication method if the provider states none.
+    ///   - now: The latest time of authentication. It replaces a later one in the claims.
     package func authentication(
         _ subject: String,
         _ claims: UserClaims,
@@ -128,14 +128,14 @@ package final class ClaimsMapping: Sendable {
         )
     }
 
-    /// Returns the highest level that `acr` or `amr` is configured for, or `aal1`.
+    /// Returns the highest level that is configured for a value of `acr` or `amr`, or `aal1` if none is.
     package func level(_ claims: UserClaims) -> AssuranceLevel {
         self.settings.levels.filter { level in
             claims.texts(at: [level.claim.rawValue]).contains { $0.isExactly(level.value) }
         }.map(\.level).max() ?? .aal1
     }
 
-    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if none exist.
+    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if there are none.
     package func methods(_ claims: UserClaims, fallback: String) -> [String] {
         let methods = claims.texts(at: ["amr"]).filter { $0.isPlain(upTo: Self.longestMethod) }
         return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.mostMethods))

@@ -4,7 +4,7 @@ import Vocabulary
 extension Identity {
     /// Returns the user with missing traits taken from `former`.
     ///
-    /// The verification of an address applies only to that address.
+    /// `email_verified` is taken only if the email address is unchanged.
     package func completed(by former: Identity) -> Identity {
         guard case .object(let now) = self.traits, case .object(var traits) = former.traits else { return self }
         if let email = now["email"], email != traits["email"] { traits["email_verified"] = nil }

@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// An app's statement about a user (`user_profile`), which the provider gives only to the app. Apple states a name at
-/// the first sign-in only, and Facebook's session-info token states nothing. Nobody has verified it.
+/// A user's profile that an app states (`user_profile`), because the provider gives it only to the app. Nobody has
+/// verified it. Apple states a name at the first sign-in only, and Facebook's session-info token states nothing.
 package struct SocialProfile: Sendable, Hashable {
     /// The maximum size of a profile in bytes.
     private static let largest = 8192
     private static let longestName = 256
-    /// The maximum length of an address (RFC 5321 4.5.3.1): 64 and 255, and the `@`.
+    /// The maximum length of an email address (RFC 5321 4.5.3.1): 64 and 255 bytes, and the `@`.
     private static let longestAddress = 320
 
     package let givenName: String?
@@ -17,13 +17,13 @@ package struct SocialProfile: Sendable, Hashable {
     /// Reads an object, or a text that contains one. Ignores unknown members, null and empty texts.
     ///
     /// The names are in `given_name`, `family_name` and `name`, or in `name.firstName` and `name.lastName`, as Auth0's
-    /// kits write what Apple states.
+    /// SDKs write Apple's names.
     package init(_ value: JSONValue) throws(SocialProfileError) {
         let members = try Self.members(of: value)
         let parts = members["name"]
         var name: String?
         if case .object? = parts {
-            // The parts below make the whole name.
+            // `firstName` and `lastName` make the whole name below.
         } else {
             name = try Self.text(parts, "name", upTo: 2 * Self.longestName)
         }
@@ -94,7 +94,7 @@ package struct SocialProfile: Sendable, Hashable {
     }
 }
 
-/// The fault of a `user_profile`, as the end of a sentence that begins with it. It does not quote the profile.
+/// The fault of a `user_profile`, as words to follow that name. They do not quote the profile.
 package struct SocialProfileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -24,8 +24,8 @@ package struct UserClaims: Sendable, Hashable {
     /// The claims that describe a sign-in (OpenID Connect Core 2).
     static let ofSignIn: Set<String> = ["acr", "amr", "auth_time"]
 
-    /// Returns the value at a path of member names. A step leads into each element of a list (`JSONValue.value`). `nil`
-    /// if the value is absent or null.
+    /// Returns the value at a path of member names. In a list, a name applies to each element (`JSONValue.value`).
+    /// `nil` if the value is absent or null.
     package func value(at path: [String]) -> JSONValue? {
         for document in self.documents {
             if let value = document.value(at: path), value != .null { return value }
@@ -33,8 +33,8 @@ package struct UserClaims: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the value at a path, from a document with the value at `other` that applies. `nil` if none exists at
-    /// `other`. A verification in one document says nothing about the address in another one.
+    /// Returns the value at `path` in a document whose value at `other` is the one that applies. `nil` if `other` has
+    /// no value. A verification in one document says nothing about the address in another one.
     package func value(at path: [String], beside other: [String]) -> JSONValue? {
         guard let companion = self.value(at: other) else { return nil }
         if self.documents.count == 1 { return self.value(at: path) }
@@ -43,7 +43,7 @@ package struct UserClaims: Sendable, Hashable {
     }
 
     /// Returns the value of a trait. A text that is configured as a list becomes a list, and so do member names. `nil`
-    /// if it is absent or null.
+    /// if the value is absent or null.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)
         if trait.takesNames { return value?.names }
@@ -51,7 +51,7 @@ package struct UserClaims: Sendable, Hashable {
         return .array(TextList.elements(of: text, form).map { .string($0) })
     }
 
-    /// Returns the elements of a list trait, or its single value, as fields and rules see them.
+    /// Returns the elements of a list trait, or its single value, as headers and rules use them.
     func texts(of trait: ClaimSettings.Trait) -> [String] { self.value(of: trait)?.scalarTexts ?? [] }
 
     /// Returns the text at a path.
@@ -66,7 +66,7 @@ package struct UserClaims: Sendable, Hashable {
         }
     }
 
-    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate), from 1970 to the year 9999.
+    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate). `nil` after the year 9999.
     package func time(at path: String...) -> UnixTime? {
         let seconds: Double
         switch self.value(at: path) {
@@ -79,8 +79,8 @@ package struct UserClaims: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// The names of members that are neither null nor false, of an object or of a list's objects, sorted and each once.
-    /// `nil` for anything else.
+    /// The names of an object's members, or of the members of a list's objects, sorted and each once. Members that are
+    /// null or false are left out. `nil` for anything else.
     fileprivate var names: JSONValue? {
         let objects: [JSONValue]
         switch self {

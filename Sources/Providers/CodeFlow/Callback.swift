@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Reads what a browser brought back from a provider's authorization endpoint (RFC 6749 4.1.2).
+/// Reads the parameters that a browser brings back from a provider's authorization endpoint (RFC 6749 4.1.2).
 enum Callback {
     /// The maximum length of a code that is passed on.
     private static let longestCode = 4096
@@ -9,7 +9,7 @@ enum Callback {
     ///
     /// - Parameters:
     ///   - issuer: The provider's issuer, which `iss` must equal if present. `nil` to ignore `iss`.
-    ///   - demandsIssuer: Whether `iss` must be present, because the provider announces it (RFC 9207 2.4).
+    ///   - demandsIssuer: True if `iss` must be present, because the provider announces it (RFC 9207 2.4).
     static func code(
         _ parameters: [(name: String, value: String)],
         of pending: PendingSignIn,

@@ -4,7 +4,7 @@ import Vocabulary
 extension ProviderTokenEndpoint {
     /// Redeems an authorization code for tokens (RFC 6749 4.1.3).
     ///
-    /// - Parameter bindsTokens: Whether the tokens must be bound to a key (RFC 9449). A provider may require it anyway.
+    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449). A provider may require it anyway.
     /// - Returns: The tokens, and the key that they are bound to. The key is `nil` for bearer tokens.
     func redeem(
         _ code: String,
@@ -37,13 +37,13 @@ extension ProviderTokenEndpoint {
 }
 
 extension TokenFault {
-    /// Whether the provider requires a proof of possession that it did not get (RFC 9449 5, 8).
+    /// True if the provider requires a proof of possession that it did not get (RFC 9449 5, 8).
     fileprivate var demandsProof: Bool {
         guard case .refused(let error) = self.cause else { return false }
         return error == "invalid_dpop_proof" || error == "use_dpop_nonce"
     }
 
-    /// The error of a sign-in that gets no tokens.
+    /// The error for a sign-in that gets no tokens.
     fileprivate var notDone: NotDone {
         switch self.cause {
         case .refused: NotDone(.signInProviderError, detail: self.detail)
@@ -55,7 +55,7 @@ extension TokenFault {
 extension ProviderTokenAnswer {
     /// Returns the tokens to keep.
     ///
-    /// - Parameter previous: The refreshed tokens, which fill in what the answer omits. `nil` for a sign-in.
+    /// - Parameter previous: The tokens before the refresh, which supply what the answer omits. `nil` for a sign-in.
     func kept(
         key: SigningKey?,
         requested: [String],

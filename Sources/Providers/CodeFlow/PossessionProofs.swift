@@ -60,7 +60,7 @@ final class PossessionProofs: Sendable {
 }
 
 extension CallAnswer {
-    /// Whether the server requires a nonce (RFC 9449 8 for the token endpoint, 9 for resources).
+    /// True if the server requires a nonce (RFC 9449 8 for the token endpoint, 9 for resources).
     fileprivate var demandsNonce: Bool {
         switch self.status {
         case 400, 401:

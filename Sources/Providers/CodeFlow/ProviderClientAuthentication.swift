@@ -13,7 +13,7 @@ package struct ProviderClientAuthentication: Sendable {
         case none
     }
 
-    /// How long a client assertion is valid.
+    /// The lifetime of a client assertion.
     private static let assertionLifetime: Duration = .seconds(60)
 
     package let clientID: String
@@ -56,7 +56,7 @@ package struct ProviderClientAuthentication: Sendable {
         var fields = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
         switch self.proof {
         case .basic(let secret):
-            // RFC 6749 2.3.1: both are form-encoded first.
+            // The id and the secret are form-encoded first (RFC 6749 2.3.1).
             let pair = [PercentCoding.encoded(self.clientID), Self.encoded(secret)].joined(separator: ":")
             fields.append(("authorization", "Basic " + Base64.encode(Array(pair.utf8))))
         case .post(let secret):
@@ -88,7 +88,7 @@ package struct ProviderClientAuthentication: Sendable {
     }
 }
 
-/// An error in a provider's settings that makes it unusable: the key, and what is wrong with its value.
+/// An error that makes a provider's settings unusable: the key, and what is wrong with its value.
 package struct ProviderSetUpError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -98,7 +98,7 @@ package struct ProviderSetUpError: Error, Sendable, Hashable, CustomStringConver
 }
 
 extension EndpointURL {
-    /// Reads the URL in the settings' `key`.
+    /// Reads a URL that is configured under `key`.
     init(_ text: String, of key: String) throws(ProviderSetUpError) {
         do throws(EndpointURLError) {
             try self.init(text)

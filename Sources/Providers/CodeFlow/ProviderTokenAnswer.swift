@@ -5,7 +5,7 @@ import Vocabulary
 struct ProviderTokenAnswer: Sendable, Equatable {
     /// The maximum length of an access or refresh token in bytes. It is sent in a field or form of requests.
     private static let longestToken = 16_384
-    /// The maximum lifetime that is believed.
+    /// The maximum lifetime in seconds. A longer one is reduced to it.
     private static let longestLifetime: Int64 = 10 * 366 * 86_400
 
     var accessToken: Secret
@@ -39,7 +39,7 @@ struct ProviderTokenAnswer: Sendable, Equatable {
         guard text.utf8.count <= Self.longestToken else { throw .long }
         guard let accessToken = Self.token(value["access_token"]) else { throw .unfit }
         self.accessToken = accessToken
-        // Some providers of plain OAuth 2.0 omit it.
+        // Some providers of plain OAuth 2.0 omit `token_type`.
         switch value["token_type"]?.string?.lowercased() {
         case "bearer", nil: self.tokenType = "Bearer"
         case "dpop": self.tokenType = "DPoP"
@@ -51,7 +51,7 @@ struct ProviderTokenAnswer: Sendable, Equatable {
         self.scopes = value["scope"]?.string?.split(separator: " ").map(String.init)
     }
 
-    /// Returns a token of visible ASCII (RFC 6749 A.12), which can be sent in a field.
+    /// Returns a token of visible ASCII (RFC 6749 A.12), which can be sent in a header. `nil` for any other value.
     private static func token(_ value: JSONValue?, upTo longest: Int = Self.longestToken) -> Secret? {
         guard let text = value?.string, (1...longest).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })

@@ -79,7 +79,7 @@ extension ProviderTokenAnswer {
                 }
             }
             if let error {
-                // Some providers of plain OAuth 2.0 report errors with this status.
+                // Some providers of plain OAuth 2.0 report errors with status 200.
                 throw TokenFault(.refused(error: error), "the token endpoint answered \(error)")
             } else if Self.isOfEndpoint(answer) {
                 throw TokenFault(.lost, "the token endpoint's answer is refused: it \(flaw)")
@@ -99,7 +99,7 @@ extension ProviderTokenAnswer {
         }
     }
 
-    /// Returns the members of a JSON object, or of a form if the provider says that it is one.
+    /// Returns the members of the answer: of a form if its type says so, otherwise of a JSON object.
     private static func value(_ answer: CallAnswer) -> JSONValue? {
         guard answer.isType("application/x-www-form-urlencoded") else { return answer.json() }
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
@@ -131,7 +131,7 @@ extension ProviderTokenAnswer {
 
 /// The codes in `error` (RFC 6749 4.1.2.1, 5.2).
 enum ErrorCode {
-    /// Returns whether the text can go to logs: codes are short and plain. Anyone can put it in a callback URL.
+    /// Returns whether a text is short and plain like a code, so that it can be logged. Anyone can send any text.
     static func isPlausible(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || "_-.".utf8.contains($0) }
     }

@@ -7,7 +7,7 @@ import Vocabulary
 struct TokenRefresh: Sendable {
     /// The time limit for reading new claims. Without an answer by then, the claims are unchanged.
     static let timeForClaims: Duration = .seconds(4)
-    /// The time limit of userinfo, which is shorter so that the id_token's claims apply without it.
+    /// The time limit for userinfo. If userinfo is slow, time remains to apply the id_token's claims without it.
     static let timeForUserInfo: Duration = .seconds(3)
     private static let timeForTokens: Duration = .seconds(4)
 
@@ -15,7 +15,7 @@ struct TokenRefresh: Sendable {
     private let scopes: [String]
     private let clock: Clock
 
-    /// - Parameter scopes: The scopes of the tokens if the answer does not say.
+    /// - Parameter scopes: The requested scopes, which apply if neither the answer nor the former tokens have any.
     init(_ endpoint: ProviderTokenEndpoint, scopes: [String], clock: Clock) {
         self.endpoint = endpoint
         self.endpoint.timeLimit = Self.timeForTokens
@@ -34,7 +34,7 @@ struct TokenRefresh: Sendable {
                 try SigningKey(pkcs8: pkcs8, algorithm: .es256)
             }
         } catch {
-            // Nobody can use the tokens any longer, as if the provider had ended its grant.
+            // Without the key, the tokens are useless, as if the provider had ended the grant.
             throw TokenFault(.refused(error: "invalid_grant"), "the key of the tokens cannot be used: \(error.detail)")
         }
         let parameters: [URLQuery.Parameter] = [
@@ -50,7 +50,7 @@ extension ProviderRefresh {
     /// Creates the outcome for a session that gets no new tokens.
     init(_ fault: TokenFault) {
         switch fault.cause {
-        // GitHub has its own code.
+        // GitHub's code is `bad_refresh_token`.
         case .refused(error: "invalid_grant"), .refused(error: "bad_refresh_token"): self = .ended(detail: fault.detail)
         case .busy(let pause): self = .later(after: pause, detail: fault.detail)
         // The gateway may be registered wrongly for a while. The user's grant is not affected.

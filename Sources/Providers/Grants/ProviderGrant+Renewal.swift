@@ -10,11 +10,11 @@ package import Vocabulary
 ///                      └──holder died──▶ due if refresh tokens stay valid, otherwise lost
 /// ```
 extension ProviderGrant {
-    /// How long a lease lasts: longer than a provider takes to answer. If its holder dies, the renewal waits for its
-    /// end.
+    /// The duration of a lease, longer than a provider takes to answer. If the holder dies, the renewal waits until the
+    /// lease ends.
     package static let leaseTime = Duration.seconds(15)
 
-    /// The next step of a gateway whose user uses a session of the grant.
+    /// The next step of a gateway when a session of the grant is used.
     package enum RenewalStep: Sendable, Equatable {
         /// Nothing is due, but the session may lack the result of an earlier renewal.
         case follow
@@ -26,12 +26,12 @@ extension ProviderGrant {
         case lose(ProviderGrant)
     }
 
-    /// Returns what the gateway `holder` does at `now`.
+    /// Returns the next step of the gateway `holder` at `now`.
     package func renewalStep(of holder: String, at now: UnixTime) -> RenewalStep {
         guard let renewAt = self.renewAt, now >= renewAt else { return .follow }
         if let lease = self.lease, lease.holder != holder {
             if now < lease.until { return .rest(until: lease.until) }
-            // The holder may have sent the refresh token before it died. A provider that issues a new one each time may
+            // The holder may have sent the refresh token before it died. A provider that replaces it each time may
             // treat a second use as theft and end the user's session (RFC 9700 4.14.2).
             if self.rotates != false { return .lose(self.lost(at: now)) }
         }
@@ -41,7 +41,7 @@ extension ProviderGrant {
         return .refresh(leased)
     }
 
-    /// Returns the grant after a refresh that gave `tokens`. What the answer omits is unchanged (RFC 6749 6).
+    /// Returns the grant after a refresh gave `tokens`. Values that the answer omits are unchanged (RFC 6749 6).
     package func renewed(_ tokens: ProviderTokenSet, identity: Identity?, at now: UnixTime) -> ProviderGrant {
         var next = self
         next.tokens = tokens
@@ -95,7 +95,7 @@ extension ProviderGrant {
 
     // MARK: Sessions
 
-    /// Returns the session updated from the grant under `key`. `nil` if it is up to date or not the grant's.
+    /// Returns the session updated from the grant under `key`. `nil` if the session is up to date or has another grant.
     ///
     /// A refresh is not an authentication (OpenID Connect Core 12.2). It does not change level, methods or time.
     package func update(of session: Session, _ key: RecordKey) -> Session? {
@@ -110,13 +110,13 @@ extension ProviderGrant {
 
 extension ProviderTokenSet {
     /// Returns when tokens that were issued at `now` are due for renewal: a fifth of their lifetime, at most a minute,
-    /// before they expire. Failures can then be retried in time. Without an expiry it is an hour, for the user's
-    /// claims. `nil` if they cannot be renewed.
+    /// before they expire. Failures can then be retried in time. Without an expiry, they are due after an hour, to
+    /// update the user's claims. `nil` if they cannot be renewed.
     package func renewAt(from now: UnixTime) -> UnixTime? {
         guard self.refreshToken != nil else { return nil }
         guard let expiresAt = self.expiresAt else { return now.advanced(by: .seconds(3600)) }
         let life = max(.zero, expiresAt.since(now))
-        // A provider whose tokens have no lifetime must not be asked all the time.
+        // A provider whose tokens expire at once must not be asked all the time.
         return now.advanced(by: max(life - min(life / 5, .seconds(60)), .seconds(1)))
     }
 }

@@ -30,7 +30,7 @@ package struct ProviderGrant: Sendable, Hashable {
     package var tokens: ProviderTokenSet
     /// The number of renewals.
     package var generation: UInt64 = 0
-    /// Whether the last renewal replaced the refresh token, so the old one may be invalid. `nil` before any renewal.
+    /// True if the last renewal replaced the refresh token, so the old one may be invalid. `nil` before any renewal.
     package var rotates: Bool?
     /// The time from which a use of one of the sessions renews the tokens. `nil` for never.
     package var renewAt: UnixTime?
@@ -40,9 +40,9 @@ package struct ProviderGrant: Sendable, Hashable {
     package var failures: UInt64 = 0
     /// The earliest time of a retry after a failure. `nil` if the last renewal did not fail.
     package var restsUntil: UnixTime?
-    /// See `ProviderSession`. Set when the refresh token was used and the answer was lost.
+    /// See `ProviderSession.tokensEndAt`. Set if the answer to a renewal was lost.
     package var tokensEndAt: UnixTime?
-    /// The user as of the last renewal that had claims. `nil` if none had: the user is as of the sign-in.
+    /// The user as of the last renewal with claims. `nil` without one: the user is unchanged since the sign-in.
     package var identity: Identity?
     /// The sessions of the lineage, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]

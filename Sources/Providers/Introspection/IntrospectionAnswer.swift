@@ -9,7 +9,6 @@ struct IntrospectionAnswer: Sendable {
     /// How long a session is kept if the provider states no expiry for the token. The provider is asked again anyway.
     private static let usualLifetime = Duration.seconds(86_400)
 
-    /// The kind of token in question.
     let use: TokenUse
     let demands: AccessTokenClaims.Demands
     let mapping: ClaimsMapping
@@ -78,7 +77,7 @@ package enum TokenUse: String, Sendable {
         }
     }
 
-    /// Returns whether the kind is a refresh token. Keycloak calls one that outlives the user's session `Offline`.
+    /// Returns whether the kind is a refresh token. Keycloak's `Offline` is one that outlives the user's session.
     private static func namesRefresh(_ kind: JSONValue?) -> Bool {
         kind?.string.map { ["refresh_token", "refresh", "offline"].contains($0.lowercased()) } ?? false
     }

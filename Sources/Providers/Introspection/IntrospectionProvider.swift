@@ -2,8 +2,8 @@ package import Calls
 package import Settings
 package import Vocabulary
 
-/// Tokens that only their provider can judge, with its introspection endpoint (RFC 7662): access tokens, or refresh
-/// tokens, which are proven without being used.
+/// Verifies tokens with the introspection endpoint of their provider (RFC 7662): access tokens, or refresh tokens,
+/// which this does not use up.
 package final class IntrospectionProvider: TokenProvider {
     /// The source of the endpoint's URL.
     private enum Place: Sendable {
@@ -26,7 +26,7 @@ package final class IntrospectionProvider: TokenProvider {
     private let calls = SharedCallLimit(most: 128)
     private let reportOutage: @Sendable (String) -> Void
 
-    /// Creates a provider of which only the introspection endpoint is configured.
+    /// Creates a provider for which only the introspection endpoint is configured.
     ///
     /// - Parameter reportOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.

@@ -5,12 +5,12 @@ import Vocabulary
 
 /// Reads and judges the answers of Kratos's `/sessions/whoami`.
 struct KratosAnswer: Sendable {
-    /// The configured maximum time that a session is used without asking Kratos.
+    /// The configured maximum time for which a session is used without asking Kratos.
     let cacheLifetime: Duration
-    /// The names of the users.
+    /// The names that Kratos's users have here.
     let names: SubjectNames
 
-    /// Returns the verdict in an answer: `ended` if Kratos knows no such session, or an expired one. Only a session,
+    /// Returns the verdict in an answer: `ended` if the session is unknown to Kratos or has expired. Only a session,
     /// Kratos's own 401 and its request for another factor say something about the credential. Too many requests (429),
     /// errors (5xx), and answers of other software at the URL do not.
     func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
@@ -38,8 +38,8 @@ struct KratosAnswer: Sendable {
         return min(self.cacheLifetime, .seconds(seconds))
     }
 
-    /// Returns whether the document is Kratos's envelope of a 401. Any other error is a failure that something on the
-    /// way gave this status, and says nothing about a session.
+    /// Returns whether the document is Kratos's own error 401. Any other document comes from something in front of
+    /// Kratos and says nothing about a session.
     private static func isUnauthorized(_ document: JSONValue) -> Bool { self.error(document)?["code"] == 401 }
 
     /// Returns the `error` of Kratos's envelope.
@@ -48,7 +48,7 @@ struct KratosAnswer: Sendable {
         return error
     }
 
-    /// Returns `redirect_browser_to`, a URL for a browser. Only an absolute http or https URL is followed.
+    /// Returns `redirect_browser_to`, a URL for a browser. `nil` unless it is an absolute http or https URL.
     private static func page(_ document: JSONValue) -> String? {
         guard let text = document["redirect_browser_to"]?.string,
             text.hasPrefix("https://") || text.hasPrefix("http://"), text.utf8.count <= 2048,

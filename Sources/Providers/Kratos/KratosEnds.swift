@@ -6,14 +6,14 @@ import Vocabulary
 extension KratosProvider {
     /// The path of the native logout, which has a session token in its body.
     package static let nativeLogoutPath = "/self-service/logout/api"
-    /// The path of the logout of browsers, which a link leads to.
+    /// The path of the browser logout, to which a link leads.
     package static let browserLogoutPath = "/self-service/logout"
     /// The path of all sessions of the requesting user.
     package static let sessionsPath = "/sessions"
     package static let sessionPath = "/sessions/{id}"
     /// The path that describes the presented session.
     package static let whoamiPath = "/sessions/whoami"
-    /// The methods that end sessions at these paths, or find them ended. Some versions of Kratos treat HEAD as GET.
+    /// The methods that end sessions at each path, or find them ended. Some versions of Kratos treat HEAD as GET.
     package static let ends = [
         KratosProvider.nativeLogoutPath: ["DELETE"], KratosProvider.browserLogoutPath: ["GET", "HEAD"],
         KratosProvider.sessionsPath: ["DELETE"], KratosProvider.sessionPath: ["DELETE"],
@@ -24,7 +24,7 @@ extension KratosProvider {
     package enum Holder: Sendable, Hashable {
         /// - Parameters:
         ///   - session: Kratos's id of the session.
-        ///   - user: The user's name under the provider's settings.
+        ///   - user: The user's name for apps and operators (`SubjectNames`).
         case known(session: String, user: String)
         /// Kratos knows no such session.
         case nobody
@@ -36,7 +36,7 @@ extension KratosProvider {
 
     /// Asks Kratos for the owner of the session that these fields present, in Kratos's own order of precedence.
     ///
-    /// - Parameter wasKnown: Whether Kratos named an owner before. Then the result is `nobody` only if Kratos is ready.
+    /// - Parameter wasKnown: True if Kratos named an owner before. Then the result is `nobody` only if Kratos is ready.
     package func holder(
         _ credentials: [(name: String, value: String)],
         wasKnown: Bool = false
@@ -53,7 +53,7 @@ extension KratosProvider {
         }
     }
 
-    /// The maximum number of pages of a user's sessions that are read, and the time limit for all.
+    /// The maximum number of pages of a user's sessions that are read within `listTimeLimit`.
     private static let mostPages = 4
     private static let listTimeLimit = Duration.seconds(2)
     /// The maximum size of a page in bytes: 250 sessions with their users.
@@ -84,7 +84,7 @@ extension KratosProvider {
 
     /// Passes a request on to Kratos.
     ///
-    /// - Returns: Kratos's answer. `nil` if none exists, although Kratos may have processed the request.
+    /// - Returns: Kratos's answer. `nil` if there is none. Kratos may have processed the request even then.
     package func pass(
         _ method: String,
         _ target: String,

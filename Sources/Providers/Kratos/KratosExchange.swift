@@ -3,9 +3,9 @@ package import Vocabulary
 
 /// The exchange of two codes for a session.
 extension KratosProvider {
-    /// Asks Kratos for the session of two codes. `nil` if Kratos cannot be reached.
+    /// Exchanges two codes for a session at Kratos, and returns the answer. `nil` if Kratos cannot be reached.
     ///
-    /// - Parameter fields: The fields of the app's request that Kratos gets.
+    /// - Parameter fields: The header fields of the app's request to pass on to Kratos.
     package func exchange(
         initCode: String,
         returnToCode: String,
@@ -22,7 +22,7 @@ extension KratosProvider {
         }
     }
 
-    /// Returns when the user in an answer of `exchange` signed in, by Kratos's clock. `nil` if it has no session.
+    /// Returns when the user of an answer to `exchange` signed in, by Kratos's clock. `nil` if it contains no session.
     package func signedInAt(_ answer: CallAnswer) -> UnixTime? {
         guard let session = answer.json()?["session"].flatMap(KratosSession.init) else {
             self.reportOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")

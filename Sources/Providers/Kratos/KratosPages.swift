@@ -6,7 +6,7 @@ extension KratosProvider {
     /// Returns the path and query of Kratos's login flow for browsers. `refresh` makes it ask signed-in users again,
     /// and `aal=aal2` makes it ask for the second factor only.
     ///
-    /// - Parameter wish: The wish, whose `callback` is the absolute URL that the browser returns to.
+    /// - Parameter wish: The requested sign-in, whose `callback` is the absolute URL that the browser returns to.
     package func signInPath(_ wish: BrowserSignIn) -> String {
         var parameters = [(name: "return_to", value: wish.callback)]
         if let aal = wish.demand.aal, aal > .aal1 { parameters.append(("aal", AssuranceLevel.aal2.rawValue)) }

@@ -4,9 +4,9 @@ package import Settings
 import Synchronization
 package import Vocabulary
 
-/// Ory Kratos: its session tokens and its session cookie, judged with `/sessions/whoami` of its public API.
+/// Verifies the session tokens and session cookies of Ory Kratos with `/sessions/whoami` of its public API.
 package final class KratosProvider: TokenProvider {
-    /// The maximum number of concurrent questions.
+    /// The maximum number of concurrent calls that verify sessions.
     private static let mostCalls = 256
     /// The maximum size of an answer in bytes.
     private static let bodyLimit = 65_536
@@ -28,16 +28,16 @@ package final class KratosProvider: TokenProvider {
     let reportOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
 
-    /// The latest run of questions that Kratos did not answer.
+    /// The latest series of calls that Kratos did not answer.
     private struct Silence {
         var count = 0
         var detail = ""
     }
 
-    /// The number of unanswered questions that is an outage, and not trouble with one session.
+    /// The number of unanswered calls in a row that is an outage, and not trouble with one session.
     private static let longSilence = 3
 
-    /// Why Kratos does not name the owners of sessions. `nil` while it does.
+    /// The reason why Kratos does not name the owners of sessions. `nil` while it does.
     package var failure: String? {
         self.silence.withLock { $0.count < Self.longSilence ? nil : $0.detail }
     }
@@ -150,8 +150,8 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    /// Whether Kratos can judge sessions. Asked when Kratos refuses a session that it confirmed before: a Kratos that
-    /// lost its database, or is being replaced, refuses everybody.
+    /// True if Kratos reports that it is ready. It is asked when it refuses a session that it confirmed before: a
+    /// Kratos that lost its database, or is being replaced, refuses everybody.
     var isReady: Bool {
         get async {
             let path = "/health/ready"
@@ -178,7 +178,7 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    /// Disables the session. 404 means that none exists.
+    /// Disables the session with the admin API. 404 means that the session does not exist.
     private func revoke(_ sessionID: String, at adminURL: String) async throws(CallError) -> Bool {
         let answer = try await self.transport.send(
             OutgoingCall(
@@ -205,8 +205,8 @@ package final class KratosProvider: TokenProvider {
         return (200..<300).contains(answer.status) || answer.status == 403
     }
 
-    /// Signs out with the browser's logout: a logout token for the cookie, then both. 401 means that the session has
-    /// ended.
+    /// Signs out with the browser logout: requests a logout token for the cookie, then sends both. 401 means that the
+    /// session has ended.
     private func revoke(cookie: PresentedToken) async throws(CallError) -> Bool {
         let field = self.field(of: cookie)
         let begun = try await self.transport.send(
@@ -238,8 +238,8 @@ package final class KratosProvider: TokenProvider {
         )
     }
 
-    /// Returns the field that presents the credential to Kratos. The credential's syntax cannot end the field or
-    /// cookie.
+    /// Returns the field that presents the credential to Kratos. The credential has no character that could end the
+    /// field or cookie.
     private func field(of presented: PresentedToken) -> (name: String, value: String) {
         let text = String(decoding: presented.token.bytes, as: UTF8.self)
         return presented.kind == .native ? ("x-session-token", text) : ("cookie", "\(self.cookieName)=\(text)")
@@ -247,7 +247,7 @@ package final class KratosProvider: TokenProvider {
 }
 
 extension TokenVerdict {
-    /// The verdict for a token that was never valid. Nothing that came from it can have ended.
+    /// The verdict for a token that was never valid: `unknown` instead of `ended`, because no session came from it.
     fileprivate var ofStranger: TokenVerdict {
         if case .ended(let reason) = self { .unknown(reason) } else { self }
     }

@@ -45,7 +45,7 @@ struct KratosSession: Sendable {
     /// Returns the verdict on a token of this session.
     ///
     /// - Parameters:
-    ///   - names: The names of the users.
+    ///   - names: The names that Kratos's users have here.
     ///   - cached: How long the verdict may be used.
     func verdict(named names: SubjectNames, cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
         let end = self.expiresAt ?? now.advanced(by: Self.usualLifetime)
@@ -85,7 +85,7 @@ struct KratosSession: Sendable {
         )
     }
 
-    /// Returns whether the text can be an id. Kratos's ids are UUIDs, imported ids any short text without controls.
+    /// Returns whether the text can be an id. Kratos's ids are UUIDs. Imported ids are short texts.
     private static func isID(_ text: String) -> Bool {
         (1...255).contains(text.utf8.count) && !text.isDamaged
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
@@ -101,6 +101,6 @@ struct KratosSession: Sendable {
         return methods
     }
 
-    /// Returns a time as Go writes it: RFC 3339 with up to nine digits of a second.
+    /// Reads a time as Go writes it: RFC 3339 with up to nine digits of a second.
     private static func time(_ value: JSONValue?) -> UnixTime? { value?.string.flatMap { UnixTime(rfc3339: $0) } }
 }

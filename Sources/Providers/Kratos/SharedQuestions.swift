@@ -3,16 +3,16 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// The open questions to a provider, so that all event loops of the process ask each of them once. A worthwhile answer
-/// also serves callers who ask shortly after it, because they were busy with other look-ups before it.
+/// The open questions to a provider, shared by all event loops of the process, so that each is asked once. An answer
+/// that is kept also serves callers who ask within a second, because other look-ups delayed them.
 final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
     private struct Flight {
         let task: Task<Answer, Never>
-        /// When the answer was given. `nil` while it is open.
+        /// The time of the answer. `nil` while the question is open.
         var endedAt: UnixTime?
 
         func isShared(at now: UnixTime) -> Bool {
-            // How long an answer is shared.
+            // An answer is shared for a second.
             self.endedAt.map { now >= $0 && now < $0.advanced(by: .seconds(1)) } ?? true
         }
     }
@@ -29,14 +29,14 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
     /// - Parameters:
     ///   - most: The maximum number of open questions (`CallLimit`). Further ones are not asked, so that a flood of
     ///     invented tokens is not passed on to the provider without limit.
-    ///   - isKept: Returns whether an answer is used for a second after it was given.
+    ///   - isKept: Returns whether an answer is shared for a second after it was given.
     init(most: Int, clock: Clock, isKept: @escaping @Sendable (Answer) -> Bool = { _ in true }) {
         self.state = Mutex(State(limit: CallLimit(most: most, kept: most / 8)))
         self.clock = clock
         self.isKept = isKept
     }
 
-    /// Returns the answer of `ask`, or of an equal open question. `nil` if too many are open, in all or by this caller.
+    /// Returns the answer of `ask` or of an equal open question. `nil` if too many are open in all or of this caller.
     func answer(
         to question: Question,
         for caller: ProviderCaller = .endpoint(nil),

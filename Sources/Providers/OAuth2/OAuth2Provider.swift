@@ -4,7 +4,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A provider of plain OAuth 2.0 (RFC 6749), without discovery or id_token. Its userinfo URL names the user.
+/// A provider of plain OAuth 2.0 (RFC 6749), without discovery or id_token. Its userinfo endpoint identifies the user.
 package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     private let settings: OAuth2Settings
     private let authorizationURL: EndpointURL
@@ -112,6 +112,6 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         return .refreshed(kept, authentication: authentication)
     }
 
-    /// Does nothing, because the settings name no URL for it.
+    /// Does nothing, because the settings contain no revocation endpoint.
     package func revoke(_ tokens: ProviderTokenSet) async {}
 }

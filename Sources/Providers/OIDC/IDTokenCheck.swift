@@ -12,7 +12,7 @@ struct IDTokenCheck: Sendable {
     let now: UnixTime
     /// The nonce that was sent to the authorization endpoint. `nil` if the token comes from a refresh.
     var nonce: String?
-    /// The access token that was issued with the id_token. `nil` to skip its check.
+    /// The access token that was issued with the id_token. `nil` to skip the check of `at_hash`.
     var accessToken: Secret?
 
     /// Returns the subject and the claims.
@@ -35,7 +35,7 @@ struct IDTokenCheck: Sendable {
         guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
             throw ProviderFault("aud is not the client", isForeign: true)
         }
-        // Amazon Cognito signs its access tokens with these keys, too.
+        // Amazon Cognito signs its access tokens with the keys of its id_tokens.
         if let use = claims["token_use"], use != "id" {
             throw ProviderFault("token_use is that of another kind of token")
         }
@@ -60,8 +60,8 @@ struct IDTokenCheck: Sendable {
         return type.hasSuffix("+jwt") && type != "id_token+jwt"
     }
 
-    /// Checks `azp`. It may be missing even if there are several audiences (3.1.3.7, errata set 2): the token comes
-    /// from the issuer itself, in answer to this client's code.
+    /// Checks `azp`. It may be missing even if there are several audiences (OpenID Connect Core 3.1.3.7, errata set 2):
+    /// the token comes from the issuer itself, in answer to this client's code.
     private func checkAuthorizedParty(_ claims: JWTClaims) throws(ProviderFault) {
         guard let party = claims["azp"] else { return }
         guard party.string?.isExactly(self.clientID) == true else {
@@ -69,7 +69,7 @@ struct IDTokenCheck: Sendable {
         }
     }
 
-    /// Checks `at_hash` (3.1.3.6), the left half of the access token's hash.
+    /// Checks `at_hash` (OpenID Connect Core 3.1.3.6), the left half of the access token's hash.
     private func checkAccessTokenHash(_ claims: JWTClaims, _ algorithm: JWSAlgorithm) throws(ProviderFault) {
         guard let hash = claims["at_hash"], let accessToken else { return }
         let digest = Self.hash(of: algorithm).digest(of: accessToken.bytes)

@@ -14,7 +14,7 @@ struct LogoutTokenCheck: Sendable {
 
     let issuer: String
     let clientID: String
-    /// Whether the issuer's id_tokens have `sid`.
+    /// True if the issuer announces that its id_tokens have `sid`.
     let namesSessions: Bool
     let now: UnixTime
 
@@ -43,7 +43,7 @@ struct LogoutTokenCheck: Sendable {
         guard case .object? = claims["events"]?[Self.event] else {
             throw JOSEError("events does not name a back-channel logout")
         }
-        // An id_token with this claim must not pass as a logout token.
+        // An id_token with `events` must not pass as a logout token.
         guard claims["nonce"] == nil else { throw JOSEError("there is a nonce") }
         guard let id = claims.id else { throw JOSEError("jti is missing") }
         // Some providers write an empty text if they know no session.

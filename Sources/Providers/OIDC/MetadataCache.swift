@@ -9,7 +9,7 @@ package final class MetadataCache: Sendable {
 
     private struct State {
         var schedule = MetadataSchedule()
-        /// The open request. `nil` if none exists.
+        /// The request in progress. `nil` if there is none.
         var flight: Task<ProviderMetadata?, Never>?
         /// The task that refreshes the metadata. `nil` before `start`.
         var keeper: Task<Void, Never>?
@@ -48,8 +48,8 @@ package final class MetadataCache: Sendable {
         }
     }
 
-    /// Returns the last valid metadata, or if none exist, the answer of the request that is open or due. `nil` if
-    /// the issuer cannot be reached or has just failed.
+    /// Returns the last valid metadata or, if there are none, the answer to the request that is in progress or due.
+    /// `nil` if the issuer cannot be reached or has just failed.
     package func current() async -> ProviderMetadata? {
         if let known = self.known { return known }
         return await self.refreshIfDue()
@@ -61,13 +61,13 @@ package final class MetadataCache: Sendable {
     private func keepFresh() async -> Duration {
         _ = await self.refreshIfDue()
         let pause = self.state.withLock { $0.schedule.pause(self.clock.now()) }
-        // Checks the clock now and then, because it may be set.
+        // The clock is checked every minute, because it may be set.
         return min(max(pause, .milliseconds(100)), .seconds(60))
     }
 
-    /// Asks the issuer if a request is due, or waits for the open request.
+    /// Requests the metadata if they are due, or waits for the request in progress.
     ///
-    /// - Returns: The last valid metadata. `nil` if none exist.
+    /// - Returns: The last valid metadata. `nil` if there are none.
     package func refreshIfDue() async -> ProviderMetadata? {
         let flight: Task<ProviderMetadata?, Never>? = self.state.withLock { state in
             if let flight = state.flight { return flight }

@@ -36,15 +36,15 @@ package final class OpenIDIssuer: Sendable {
     /// The issuer as written in `iss`.
     package var name: String { self.url.text }
 
-    /// Whether the issuer's metadata are known, so that sign-ins can begin.
+    /// True if the issuer's metadata are known, so that sign-ins can begin.
     package var isKnown: Bool { self.metadata.known != nil }
 
-    /// Why the metadata are not known, for logs.
+    /// The reason why the metadata are not known, for logs.
     var outage: String {
         "the issuer's metadata are not known: \(self.metadata.failure?.description ?? "it has not answered yet")"
     }
 
-    /// Why the keys are not known, for logs.
+    /// The reason why the keys are not known, for logs.
     private var outageOfKeys: String {
         "the issuer's keys are not known: \(self.keys.failure ?? "it has not answered yet")"
     }
@@ -54,7 +54,7 @@ package final class OpenIDIssuer: Sendable {
 
     /// Verifies a token's signature with the issuer's keys.
     ///
-    /// - Parameter sharedSecret: The secret for HMACs, if `algorithms` has one. `nil` to accept none.
+    /// - Parameter sharedSecret: The secret that verifies HMACs, if `algorithms` contains one. `nil` to accept no HMAC.
     func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {

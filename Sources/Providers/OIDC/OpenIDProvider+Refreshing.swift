@@ -28,9 +28,9 @@ extension OpenIDProvider {
 
     /// The user's claims after a refresh.
     private enum News: Sendable {
-        /// - Parameter isSigned: Whether the id_token of the answer is valid.
+        /// - Parameter isSigned: True if the answer has a valid id_token.
         case claims(UserClaims, isSigned: Bool)
-        /// The claims of the answer's id_token, without those of userinfo.
+        /// The claims of the answer's id_token alone, because userinfo has no usable answer.
         case part(UserClaims)
         /// The answer has no reliable claims.
         case nothing(isSigned: Bool)
@@ -102,7 +102,7 @@ extension OpenIDProvider {
             guard isSigned || whole.text(at: "sub") != nil, let former = Self.claims(of: previous) else {
                 return .nothing(isSigned: isSigned)
             }
-            // Without a new id_token (OpenID Connect Core 12.2), the previous claims stay where userinfo has none.
+            // Without a new id_token (OpenID Connect Core 12.2), the previous claims apply where userinfo has none.
             whole.append(.object(isSigned ? former.filter { UserClaims.ofSignIn.contains($0.key) } : former))
             return .claims(whole, isSigned: isSigned)
         }
@@ -114,7 +114,7 @@ extension OpenIDProvider {
     }
 
     /// Returns the claims of the last verified id_token. A refresh does not change how and when the user authenticated,
-    /// and its id_token may omit it (OpenID Connect Core 12.2). `nil` if there is no such token.
+    /// and its id_token may omit these claims (OpenID Connect Core 12.2). `nil` if there is no such token.
     private static func claims(of idToken: Secret?) -> [String: JSONValue]? {
         let parts = idToken?.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) ?? []
         guard parts.count == 3, let payload = Base64URL.decoded(parts[1]) else { return nil }

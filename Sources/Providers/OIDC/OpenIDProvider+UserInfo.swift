@@ -9,11 +9,11 @@ extension OpenIDProvider {
         case whole(UserClaims)
         /// Userinfo has no usable answer. The claims do not include it.
         case part(UserClaims, ProviderFault)
-        /// Userinfo describes another user (5.3.4).
+        /// Userinfo describes another user (OpenID Connect Core 5.3.4).
         case foreign
     }
 
-    /// Adds the answer of userinfo to claims, if it is needed.
+    /// Adds the answer of userinfo to `claims` if the settings or missing traits require it.
     ///
     /// - Parameters:
     ///   - claims: The claims of the verified id_token, if there is one.
@@ -56,7 +56,7 @@ extension OpenIDProvider {
         }
     }
 
-    /// Verifies a signed answer (5.3.2), which must be from the issuer and for this client, and returns its claims.
+    /// Verifies a signed answer of userinfo, which must be from the issuer and for this client, and returns its claims.
     private func claims(ofUserInfo token: [UInt8]) async throws(ProviderFault) -> JSONValue {
         let verified: JWS
         do throws(ProviderFault) {

@@ -64,7 +64,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         self.request.make(wish, at: try await self.metadata().authorizationEndpoint)
     }
 
-    /// Returns the issuer's metadata, once it has answered.
+    /// Returns the issuer's metadata, or throws `provider.unavailable` if they are not known.
     func metadata() async throws(NotDone) -> ProviderMetadata {
         guard let metadata = await self.issuer.metadata.current() else {
             throw NotDone(.providerUnavailable, detail: self.issuer.outage)

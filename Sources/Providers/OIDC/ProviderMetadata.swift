@@ -11,9 +11,9 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let endSessionEndpoint: EndpointURL?
     package let revocationEndpoint: EndpointURL?
     package let introspectionEndpoint: EndpointURL?
-    /// Whether every answer of the authorization endpoint has `iss` (RFC 9207 3).
+    /// True if every answer of the authorization endpoint has `iss` (RFC 9207 3).
     package let announcesIssuer: Bool
-    /// Whether logout tokens and id_tokens have `sid` (OpenID Connect Back-Channel Logout 1.0 2.1).
+    /// True if logout tokens and id_tokens have `sid` (OpenID Connect Back-Channel Logout 1.0 2.1).
     package let namesSessions: Bool
     /// The algorithms of id_tokens. Empty if the issuer does not say.
     package let signingAlgorithms: [String]
@@ -23,7 +23,7 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let challengeMethods: [String]
     /// The response modes of the authorization endpoint. Empty if the issuer does not say.
     package let responseModes: [String]
-    /// The optional endpoints that are unusable, with the reason: `end_session_endpoint is not a text`. They are
+    /// The optional endpoints that are unusable, with the reason, e.g. `end_session_endpoint is not a text`. They are
     /// treated as missing, so that they do not keep users from signing in.
     package let faults: [String]
 
@@ -82,7 +82,7 @@ package struct ProviderMetadata: Sendable, Hashable {
         self.responseModes = texts("response_modes_supported")
     }
 
-    /// Returns the URL of an issuer's document (OpenID Connect Discovery 1.0 4).
+    /// Returns the URL of an issuer's metadata document (OpenID Connect Discovery 1.0 4).
     package static func location(of issuer: EndpointURL) -> String {
         let base = issuer.text.hasSuffix("/") ? String(issuer.text.dropLast()) : issuer.text
         return base + "/.well-known/openid-configuration"

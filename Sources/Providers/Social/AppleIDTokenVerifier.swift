@@ -3,8 +3,8 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Verifies the id_tokens that Apple's kit gives to native apps, with Apple's keys. Apple does not redeem them, so the
-/// caller must mark an accepted one as presented.
+/// Verifies the id_tokens that Apple's sign-in kit gives to native apps, with Apple's keys. Apple does not redeem
+/// id_tokens, so the caller must mark an accepted one as presented.
 package struct AppleIDTokenVerifier: SocialVerifier {
     /// The maximum difference between the clocks of Apple and the gateway.
     private static let leeway: Duration = .seconds(60)
@@ -45,7 +45,7 @@ package struct AppleIDTokenVerifier: SocialVerifier {
         } catch {
             throw ProviderFault(error.detail)
         }
-        // An app presents the token, so a token that is also for another service may come from there.
+        // An app presents the token, so a token that is also for another service may come from that service.
         guard let bundleID = stated.audience.first,
             stated.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.bundleIDs) })
         else { throw ProviderFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }

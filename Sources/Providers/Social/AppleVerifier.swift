@@ -8,7 +8,7 @@ package import Vocabulary
 package struct AppleVerifier: SocialVerifier {
     /// The maximum length of a code in bytes.
     private static let longestCode = 2048
-    /// How long a code is remembered. Apple redeems it once, within five minutes. More allows for a lost answer.
+    /// The time for which a code is remembered. Apple redeems it once, within five minutes, but the answer may be lost.
     private static let codeLifetime: Duration = .seconds(600)
 
     private let settings: AppleSettings
@@ -110,7 +110,7 @@ package struct AppleVerifier: SocialVerifier {
             accessToken: accessToken
         )
         let (subject, claims) = try check.claims(of: idToken)
-        // The app binds the sign-in to a value that it does not disclose, so nobody can check it.
+        // The app has bound the sign-in to a nonce that it does not disclose, so the nonce cannot be checked.
         guard signIn.nonce != nil || claims["nonce"] == nil else {
             throw ProviderFault("it has a nonce: the app must not send one to Apple")
         }
@@ -119,7 +119,7 @@ package struct AppleVerifier: SocialVerifier {
             self.account.artefact(
                 signIn.artefact.bytes,
                 of: bundleID,
-                // Apple does not state it, and accepts a code once.
+                // Apple does not state when it issued the code, and accepts it once.
                 from: nil,
                 until: now.advanced(by: Self.codeLifetime),
                 now: now

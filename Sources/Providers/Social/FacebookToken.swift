@@ -4,7 +4,7 @@ import Vocabulary
 /// A live token, as Facebook's debug endpoint describes it.
 struct FacebookToken: Sendable, Equatable {
     let user: String
-    /// When the token was made. `nil` if Facebook does not say, which depends on the token.
+    /// When the token was made. `nil` if Facebook does not say, as for some tokens.
     let begin: UnixTime?
     /// When the token expires.
     let end: UnixTime
@@ -40,8 +40,8 @@ struct FacebookToken: Sendable, Equatable {
         self.end = end
     }
 
-    /// Returns the fault of an error answer. `OAuthException` 100 is about the parameter: the token is malformed or
-    /// another app's. All other codes are about the gateway's own credentials, too many calls or a fault of Facebook's.
+    /// Returns the fault of an error answer. `OAuthException` 100 is about the parameter: the token is malformed or of
+    /// another app. All other codes are about the gateway's own credentials, too many calls or a fault of Facebook's.
     private static func failure(_ status: Int, _ error: JSONValue?) -> ProviderFault {
         if status == 400, error?["type"] == "OAuthException", error?["code"] == 100 {
             return ProviderFault("the token is malformed or for another app (code 100)")

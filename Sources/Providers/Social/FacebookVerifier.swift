@@ -13,8 +13,8 @@ package struct FacebookVerifier: SocialVerifier {
     private static let leeway: Duration = .seconds(60)
 
     private let appID: String
-    /// The app's own access token. The proof next to it is its HMAC under the app's secret. Facebook requires the proof
-    /// if the app is set up so.
+    /// The app's own access token. `proof` is its HMAC under the app's secret, which Facebook requires if the app is
+    /// set up so.
     private let accessToken: Secret
     private let proof: Secret
     private let debugURL: EndpointURL
@@ -86,7 +86,7 @@ package struct FacebookVerifier: SocialVerifier {
         }
     }
 
-    /// Returns the call. Facebook requires all parameters in the query.
+    /// Returns the call to the debug endpoint. Facebook requires all parameters in the query.
     private func call(about token: [UInt8]) -> OutgoingCall {
         let parameters = [
             ("input_token", token), ("access_token", self.accessToken.bytes), ("appsecret_proof", self.proof.bytes),
@@ -99,7 +99,7 @@ package struct FacebookVerifier: SocialVerifier {
         )
     }
 
-    /// Returns the token without padding (any number of `ZD`), so that both spellings of a token are one.
+    /// Returns the token without padding (any number of `ZD`), so that all spellings of a token are recognised as one.
     private static func withoutPadding(_ token: [UInt8]) -> [UInt8] {
         var rest = token[...]
         while rest.suffix(2).elementsEqual("ZD".utf8) { rest.removeLast(2) }

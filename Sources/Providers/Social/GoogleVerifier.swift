@@ -70,7 +70,7 @@ package struct GoogleVerifier: SocialVerifier {
         guard claims.issuer.map({ $0.isExactlyOne(of: self.settings.issuers) }) == true else {
             throw ProviderFault("iss is not Google", isForeign: true)
         }
-        // Every audience must be known: a token that is also for another service may come from there.
+        // Every audience must be known: a token that is also for another service may come from that service.
         guard !claims.audience.isEmpty,
             claims.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.audiences) })
         else { throw ProviderFault("aud is not in audiences", isForeign: true) }

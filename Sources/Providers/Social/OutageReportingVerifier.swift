@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// A verifier that reports why the provider gave no answer. Nobody was refused then, so nothing else reports it.
+/// A verifier that reports why the provider gave no answer. Nothing else reports this, because no user was refused.
 struct OutageReportingVerifier: SocialVerifier {
     let verifier: any SocialVerifier
     let notify: @Sendable (String) -> Void
@@ -16,6 +16,6 @@ struct OutageReportingVerifier: SocialVerifier {
 }
 
 extension NotDone {
-    /// Why the provider gave no answer, without a token or a claim's value. `nil` if it answered or nothing is known.
+    /// The reason why the provider gave no answer, without tokens and claims. `nil` if it answered or none is known.
     package var providerOutage: String? { self.reason == .providerUnavailable ? self.detail : nil }
 }

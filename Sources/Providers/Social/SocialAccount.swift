@@ -3,17 +3,17 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Makes a user from what a social provider verified and what the app adds.
+/// Makes a user from the claims that a social provider verified and the profile that the app adds.
 struct SocialAccount: Sendable {
     let kind: SocialSubjectToken
 
-    /// The traits of every user, each from the claim of its name.
+    /// The traits of every user, each from the claim with its name.
     private static let traits = [
         "email", "email_verified", "name", "given_name", "family_name", "picture", "locale",
     ]
 
-    /// Returns the user, who is named by the provider and its own id of the user. An address can pass to another user,
-    /// and one that the app states proves nothing.
+    /// Returns the user, whose id consists of the provider's name and its own id of the user. An email address can pass
+    /// to another user, and an address that the app states proves nothing.
     ///
     /// - Parameters:
     ///   - subject: The provider's id of the user.
@@ -26,7 +26,7 @@ struct SocialAccount: Sendable {
     ) throws(ProviderFault) -> ProvenUser {
         var settings = ClaimSettings()
         settings.traits = Self.traits.map { ClaimSettings.Trait(name: $0, path: [$0]) }
-        // Without an id, all such users would be one.
+        // Without ids, all users would be one.
         guard !subject.isEmpty else { throw ProviderFault("the subject is empty") }
         do throws(ClaimsError) {
             let authentication = try ClaimsMapping(settings).authentication(
@@ -46,7 +46,7 @@ struct SocialAccount: Sendable {
     ///
     /// - Parameters:
     ///   - identity: The bytes that are equal at every presentation.
-    ///   - scope: The account at the provider that the artefact was made for.
+    ///   - scope: The app or issuer at the provider for which the artefact was made.
     ///   - issuedAt: See `SocialArtefact.issuedAt`.
     func artefact(
         _ identity: [UInt8],

@@ -1,8 +1,8 @@
 package import Settings
 package import Vocabulary
 
-/// A configured provider whose users also sign in with a social provider's kit, because both have one issuer. An app
-/// then sees one user, whether the user comes through the browser or through the kit.
+/// A configured provider whose users also sign in with the sign-in kit of a social provider, because both have one
+/// issuer. An app then sees one user, whether the user signs in with the browser or with the kit.
 package struct SocialOwner: Sendable {
     package let realm: Realm
     private let issuer: String
@@ -18,7 +18,7 @@ package struct SocialOwner: Sendable {
         self.clock = clock
     }
 
-    /// Returns the provider's user that the kit's artefact describes. What the app says is ignored, as in the browser.
+    /// Returns the provider's user that the kit's artefact describes. The app's profile is ignored, as in the browser.
     ///
     /// - Throws: `signin.not_allowed`, or `social.refused` for claims that do not describe a user.
     package func user(_ stated: SocialClaims) throws(NotDone) -> ProvenUser {
@@ -40,7 +40,7 @@ package struct SocialOwner: Sendable {
     }
 }
 
-/// The owners of users who sign in with social kits, on hosts that share their endpoints.
+/// The owners of users who sign in with sign-in kits, on hosts that share their endpoints.
 package struct SocialOwners: Sendable {
     private let owners: [String: SocialOwner]
     /// The realm of users whose issuer belongs to no provider of the hosts.
@@ -52,7 +52,7 @@ package struct SocialOwners: Sendable {
         self.others = others
     }
 
-    /// Returns the user of a proof with the realm: that of the provider with the issuer, otherwise `others`.
+    /// Returns the user of a proof. The realm is the one of the provider with the proof's issuer, otherwise `others`.
     ///
     /// - Throws: The errors of `SocialOwner.user`.
     package func user(of proof: SocialProof) throws(NotDone) -> SocialUser {
@@ -63,12 +63,12 @@ package struct SocialOwners: Sendable {
     }
 }
 
-/// A user whom a kit of a social provider has signed in.
+/// A user whom a social provider's sign-in kit has signed in.
 package struct SocialUser: Sendable, Hashable {
     package var proven: ProvenUser
     /// The realm of the user.
     package let realm: Realm
-    /// Whether a provider of the realm issued the proof, and ends its user's sessions.
+    /// True if a provider of the realm issued the proof, and can end the user's sessions.
     package let isOfProvider: Bool
 
     package init(proven: ProvenUser, realm: Realm, isOfProvider: Bool) {

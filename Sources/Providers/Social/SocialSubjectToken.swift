@@ -10,7 +10,7 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
     /// A session-info access token of Facebook.
     case facebook = "http://auth0.com/oauth/token-type/facebook-info-session-access-token"
 
-    /// The kit that gives the artefact.
+    /// The social provider whose sign-in kit gives the artefact.
     package var login: SocialLogin {
         switch self {
         case .google: .google
@@ -19,11 +19,11 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
         }
     }
 
-    /// The connection of the kit, see `SocialLogin.connection`.
+    /// See `SocialLogin.connection`.
     package var connection: String { self.login.connection }
 }
 
-/// The providers whose kits give id_tokens to native apps, by their names in Kratos.
+/// The providers whose sign-in kits give id_tokens to native apps, by their names in Kratos.
 package enum SocialIDToken: String, Sendable, CaseIterable {
     case google, apple
 }

@@ -1,9 +1,9 @@
 package import Sessions
 package import Vocabulary
 
-/// Identifies the user of an artefact that a native app presents: an id_token, a code or a token of a social kit.
+/// Identifies the user of an artefact that a native app presents: an id_token, a code or a token from a sign-in kit.
 package protocol SocialVerifier: Sendable {
-    /// Verifies the artefact, if needed with a call to the provider, with its own time limit.
+    /// Verifies the artefact, if needed with a call to the provider, which has its own time limit.
     ///
     /// - Returns: The user and how to mark the artefact as presented. Accepting it unmarked would allow a replay.
     /// - Throws: `social.refused` if the artefact is not valid. `provider.unavailable` if that is unknown: the provider
@@ -15,13 +15,13 @@ package protocol SocialVerifier: Sendable {
 /// A sign-in that an app requests.
 package struct SocialSignIn: Sendable {
     package var artefact: Secret
-    /// The app's statement about the user. `nil` if none exists.
+    /// The app's statement about the user. `nil` if the app sent none.
     package var profile: SocialProfile?
-    /// The app's bundle id in the client's registration. `nil` if it has none.
+    /// The app's bundle id in the client's registration. `nil` if the client has none.
     package var bundleID: String?
     /// The nonce that the id_token must have. `nil` if the app sent none.
     package var nonce: String?
-    /// Whether an id_token with a nonce is refused if the app sent none. Some kits hide the nonce from the app.
+    /// True to refuse an id_token with a nonce if the app sent none. Some kits hide the nonce from the app.
     package var isNonceCompared: Bool
 
     package init(
@@ -59,7 +59,7 @@ package struct SocialClaims: Sendable, Hashable {
     package var issuer: String
     /// The provider's id of the user.
     package var subject: String
-    /// A JSON object.
+    /// The claims as a JSON object.
     package var claims: JSONValue
 
     package init(issuer: String, subject: String, claims: JSONValue) {
@@ -69,12 +69,12 @@ package struct SocialClaims: Sendable, Hashable {
     }
 }
 
-/// The id by which another presentation of an artefact is recognised.
+/// The data by which another presentation of an artefact is recognised.
 package struct SocialArtefact: Sendable, Hashable {
     package var id: OnceID
     /// When the provider made the artefact. `nil` if the provider does not say, or itself accepts it only once.
     package var issuedAt: UnixTime?
-    /// How long the artefact could be presented again, by the clocks of both sides.
+    /// How long the artefact could be presented again, including the leeway for the clocks of both sides.
     package var lifetime: Duration
 
     package init(id: OnceID, issuedAt: UnixTime?, lifetime: Duration) {

@@ -3,7 +3,7 @@ import Synchronization
 import Vocabulary
 
 /// The configured users that this process has seen, with their password hashes. Removed users are remembered: a user
-/// who returns with another password must not find sessions of the old one.
+/// who returns with another password must not find sessions of the old password.
 package final class KnownUsers: Sendable {
     /// The effect of new settings on users' sessions.
     package struct Changes: Sendable {
@@ -25,9 +25,9 @@ package final class KnownUsers: Sendable {
 
     package init() {}
 
-    /// Adopts new settings. The first settings change nothing, and neither does a provider without users in the
-    /// settings. From now on, no sign-in that was judged by earlier settings begins (`hashes(of:)`), so that ending the
-    /// sessions of `changed` after this call misses none.
+    /// Adopts new settings. The first settings cause no changes, and neither does a provider without users in the
+    /// settings. After this call, no sign-in that was checked with earlier settings begins a session (`hashes(of:)`),
+    /// so that ending the sessions of `changed` misses none.
     package func adopt(_ provider: (any ProviderSettings)?) -> Changes {
         guard let users = (provider as? FixedUsersSettings)?.users else { return Changes() }
         let hashes = Self.hashes(of: users)
@@ -42,10 +42,10 @@ package final class KnownUsers: Sendable {
         }
     }
 
-    /// Makes the next settings end the sessions of this user, because they could not be ended now.
+    /// Records that this user's sessions could not be ended, so that the next settings report the user as changed.
     package func noteUnended(_ id: String) { self.state.withLock { _ = $0.unended.insert(id) } }
 
-    /// Returns the password hashes of this id in the current settings. `nil` if they have no such user.
+    /// Returns the password hashes of this id in the current settings. `nil` if the settings have no such user.
     func hashes(of id: String) -> Set<Secret>? {
         self.state.withLock { $0.present.contains(id) ? $0.hashes[id] : nil }
     }

@@ -1,8 +1,8 @@
 import AddressIntelligence
 import Synchronization
 
-/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, at lower priority. A few pieces
-/// run at once, and a bounded number of places holds the rest, which no single source can fill.
+/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, at lower priority. A few pieces of
+/// work run at once. A limited number of others can wait, and no single source can fill all places.
 ///
 /// A quarter of the places is reserved for familiar sources. A source gets another place only while it holds fewer than
 /// are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). A single source can hold half of
@@ -21,7 +21,7 @@ package final class PasswordWorkers: Sendable {
     /// The places of one source.
     private struct Share {
         var places = 0
-        /// The turn in which the source's last piece of work began.
+        /// The turn of the source's last piece of work, which runs or waits.
         var lastTurn = 0
     }
 
@@ -37,7 +37,7 @@ package final class PasswordWorkers: Sendable {
     private let state = Mutex(State())
     private let atOnce: Int
     private let places: Int
-    /// The number of places that strangers cannot get.
+    /// The number of places that only familiar sources can get.
     private let reserved: Int
 
     /// - Parameters:

@@ -19,9 +19,9 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: The users. The settings refuse two identifiers of one user. The first would be used.
+    ///   - users: The users. Of two users with one identifier, which the settings refuse, the first is used.
     ///   - known: The users in the process's current settings. `nil` if `users` never change.
-    ///   - workers: Runs the hashing, for everything in the process that hashes passwords.
+    ///   - workers: Runs all hashing of passwords in the process.
     package init(users: [UserSettings], known: KnownUsers? = nil, workers: PasswordWorkers = PasswordWorkers()) {
         self.users = Dictionary(
             users.compactMap { user in UserIdentifier(user.identifier).map { ($0, user) } },
@@ -43,7 +43,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     ) async throws(NotDone) -> Authentication {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
-        // An unknown identifier always gets one decoy, as a known one always gets its own hash.
+        // An unknown identifier always gets the same decoy, as a known one always gets its own hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
         let spellings = isTooLong ? [[]] : Self.spellings(of: password)
@@ -59,7 +59,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         )
     }
 
-    /// Returns the password as typed, and as another keyboard would have sent it: the hash was made from one of them.
+    /// Returns the password as typed, and as another keyboard would have sent it, because the hash may be from either.
     /// Their number depends only on the password.
     private static func spellings(of password: Secret) -> [[UInt8]] {
         let twin = String(validating: password.bytes, as: UTF8.self)?.twin
@@ -75,7 +75,8 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         return known.hashes(of: session.identity.idAtProvider) != self.hashes[session.identity.idAtProvider]
     }
 
-    /// Returns whether the user is from the settings. Others have a named provider or another method (`native_social`).
+    /// Returns whether a session's user is in the settings. Others have a named provider or another method
+    /// (`native_social`).
     private static func isOfOwn(_ session: Session) -> Bool {
         session.provider == nil && session.methods == Self.methods
     }

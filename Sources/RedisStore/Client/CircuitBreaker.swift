@@ -23,7 +23,7 @@ package struct CircuitBreaker: Sendable, Hashable {
 
     package init() {}
 
-    /// Starts a probe and returns true, if the pause is over or there has been none.
+    /// Starts a probe and returns true if the breaker is open. The caller waits for the pause first.
     package mutating func probe() -> Bool {
         guard self.state == .open else { return false }
         self.state = .probing

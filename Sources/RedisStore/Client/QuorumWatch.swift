@@ -17,14 +17,14 @@ package struct Quorum: Sendable, Hashable {
         self.init(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
-    /// Whether enough servers are silent to have chosen another primary without this gateway's knowledge.
+    /// True if enough servers are silent to have chosen another primary without this gateway's knowledge.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }
 
 /// Detects that this gateway may be cut off with an old primary that was replaced. The old primary still has sessions
 /// that have ended since, and what is written to it will be lost. May be used from any thread.
 final class QuorumWatch: Sendable {
-    /// The silence after which a server is not heard. It is asked for a sign of life once a second
+    /// The time without a sign of life after which a server is silent. Servers are asked for one every second
     /// (`SubscriptionPlan`).
     static let silence = Duration.seconds(5)
     private static let interval = TimeAmount.milliseconds(250)
@@ -41,7 +41,7 @@ final class QuorumWatch: Sendable {
     private let notify: @Sendable (RedisEvent) -> Void
 
     /// - Parameters:
-    ///   - quorum: Called on the loop; returns `nil` if no other servers choose the primary.
+    ///   - quorum: Called on the loop. Returns `nil` if no other servers choose the primary.
     ///   - notify: Called when most servers have become silent, and when they are heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, notify: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum

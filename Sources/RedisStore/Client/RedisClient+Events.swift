@@ -19,8 +19,8 @@ extension RedisClient {
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
 
-    /// Records a node of a cluster that a redirection named and that is in no topology yet. The followers are notified
-    /// at once, so that they also receive the ends that happen there.
+    /// Records a node of a cluster that a redirection named and that is not in the topology yet. The followers are
+    /// notified at once, so that they also receive the ends of sessions from that node.
     func met(_ endpoint: RedisEndpoint) {
         let topology = self.state.withLock { state -> Topology? in
             guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
@@ -43,7 +43,7 @@ extension RedisClient {
     }
 
     func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration, loop: Int) {
-        // The clock is set before this connection is used for a question.
+        // The clock is set before this connection is used for a command.
         self.setClock(by: facts, of: endpoint, roundTrip: handshake)
         let isFirst = self.state.withLock { state in
             state.refusals[endpoint] = nil
@@ -97,7 +97,7 @@ extension RedisClient {
         self.notify(.replacementBegun(endpoint))
     }
 
-    /// Returns the quorum, as heard within `time`. Called on the first loop.
+    /// Returns the quorum, with the servers that were heard within `time`. Called on the first loop.
     func heard(within time: Duration) -> Quorum? {
         self.source.heard(within: time)
             ?? self.followers.withLock { $0 }.lazy.compactMap { $0.primariesHeard?(time) }.first
@@ -114,13 +114,14 @@ extension RedisClient {
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
         return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
-            // A primary without replicas is asked for confirmations only for as long as a promotion may take.
+            // Confirmations are requested for a while after the last replica has left. A missing one is then no
+            // refusal.
             guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
             return .null
         }
     }
 
-    /// Reports whether a replica is connected, as far as is known, that could confirm this primary's writes.
+    /// Returns whether this primary has a replica that could confirm its writes. True if that is not known.
     private func hasReplicas(_ endpoint: RedisEndpoint) -> Bool {
         self.state.withLock { $0.facts[endpoint] }.map { $0.connectedReplicas > 0 } ?? true
     }
@@ -147,7 +148,7 @@ extension RedisClient {
         }
     }
 
-    /// Keeps the facts that a server reports of itself. After a restart or a failover, reports a changed primary.
+    /// Stores the facts that a server reports about itself. After a restart or a failover, reports a changed primary.
     private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         let isNewReign = self.state.withLock { state in
             // With Sentinel there is one shard and one history, even if the primary has moved to another address.
@@ -163,7 +164,7 @@ extension RedisClient {
     }
 
     /// Sets the shared clock if this primary is the timekeeper. Each primary of a cluster has a clock, and all gateways
-    /// use the clock of one. If it reports no time, they use their own clocks, which NTP keeps close.
+    /// use the clock of one. If that primary reports no time, they use their own clocks, which NTP keeps close.
     private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
         guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
         if self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip) { self.notify(.clockSet) }

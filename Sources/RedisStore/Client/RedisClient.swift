@@ -20,14 +20,14 @@ package final class RedisClient: Sendable {
         var isShutDown = false
     }
 
-    /// An additional listener for changes. Called from any thread; must not block.
+    /// An additional listener for changes. Called from any thread. It must not block.
     struct Follower: Sendable {
         /// Receives each topology, including the first, before any command uses it.
         var topology: @Sendable (Topology) -> Void
         var event: @Sendable (RedisEvent) -> Void = { _ in }
         /// Receives the replication id of a primary each time that it is reported.
         var reign: @Sendable (RedisEndpoint, String) -> Void = { _, _ in }
-        /// Returns how many primaries of a cluster were heard within this time; called on the first loop.
+        /// Returns how many primaries of a cluster were heard within this time. Called on the first loop.
         var primariesHeard: (@Sendable (Duration) -> Quorum)?
     }
 
@@ -103,13 +103,13 @@ package final class RedisClient: Sendable {
         func set(_ client: RedisClient) { self.target.withLock { $0.client = client } }
     }
 
-    /// Whether keys are spread over several nodes.
+    /// True if keys are spread over several nodes.
     package var isCluster: Bool { self.connector.configuration.isCluster }
 
     /// The clock for everything that is stored in Redis. All gateways have the same time (`StoreClock`).
     package var clock: Clock { self.storeClock.clock }
 
-    /// Whether the clock already shows the time of a primary.
+    /// True once the clock shows the time of a primary.
     package var knowsTime: Bool { self.storeClock.isKnown }
 
     /// The number of loops that have a connection to every primary.
@@ -122,7 +122,7 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// The present state.
+    /// The current state of the connections and the primaries.
     package var status: RedisStatus {
         self.state.withLock { state in
             RedisStatus(
@@ -150,7 +150,7 @@ package final class RedisClient: Sendable {
     /// The loop for everything that a process does once.
     var firstLoop: any EventLoop { self.loops[0] }
 
-    /// Looks for the primaries again, because what is known of them may be outdated.
+    /// Looks for the primaries again, because the known ones may be outdated.
     func lookAgain() { self.source.lookAgain() }
 
     /// Records whether the listener for sessions that end elsewhere is connected.
@@ -161,8 +161,8 @@ package final class RedisClient: Sendable {
 
     // MARK: Life
 
-    /// Looks for the primaries, starts to connect on every loop, and waits until each has been tried once. It waits no
-    /// longer than the connect timeouts that this can take. An unreachable Redis is not an error: it is tried again.
+    /// Looks for the primaries, starts to connect on every loop, and waits until each loop has tried once, at most for
+    /// four connect timeouts. An unreachable Redis is not an error: it is tried again.
     package func start() async throws {
         let first = self.loops[0].makePromise(of: Void.self)
         self.state.withLock { $0.firstTopology = first }
@@ -194,8 +194,8 @@ package final class RedisClient: Sendable {
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
     }
 
-    /// Adopts the users and passwords of another configuration: existing connections sign in again, and new ones use
-    /// them. If a server refuses them, its connection continues as it was, and `observe` is called.
+    /// Adopts the users and passwords of another configuration: existing connections authenticate again. If a server
+    /// refuses that, its connection continues as it was, and `observe` is called.
     package func adoptCredentials(of configuration: RedisConfiguration) {
         self.connector.adoptCredentials(of: configuration)
         for loop in self.loops {
@@ -209,9 +209,9 @@ package final class RedisClient: Sendable {
     // MARK: Commands
 
     /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order.
-    /// Must be called on `loop`, where `receiver` is called once with the reply or an error, maybe before this returns.
+    /// Must be called on `loop`, where `receiver` is called once with the reply or an error, even before this returns.
     ///
-    /// There is no future, because each request whose session is not cached would pay for it. `ask` and `run` make one.
+    /// There is no future, because each request whose session is not cached would pay for it. `RedisStore` makes them.
     package func send(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -221,8 +221,8 @@ package final class RedisClient: Sendable {
         router.send(command, self.metered(command.kind, receiver))
     }
 
-    /// Waits at most `patience` for a connection for the command. Only for learning the outcome of one whose answer was
-    /// lost.
+    /// Waits at most `patience` for a connection for the command. Used only to learn the outcome of a command whose
+    /// answer was lost.
     func becomeUp(
         for command: RedisCommand,
         within patience: Duration,
@@ -265,7 +265,7 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Returns a receiver that counts the call for a traced request and calls `receiver` within the trace.
+    /// Returns a receiver that measures the call, records it in the trace, and calls `receiver` within the trace.
     private func traced(
         _ kind: RedisMeter.Kind,
         _ receiver: @escaping RedisConnectionHandler.Receiver,

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The Redis deployment that is used, and how it is used.
+/// The Redis deployment that the gateway uses, with its credentials and time limits.
 package struct RedisConfiguration: Sendable, Hashable {
     /// The way in which the servers are found.
     package enum Deployment: Sendable, Hashable {
@@ -17,45 +17,45 @@ package struct RedisConfiguration: Sendable, Hashable {
         package var endpoints: [RedisEndpoint]
         /// The name of the primary in the sentinels' configuration.
         package var primaryName: String
-        /// The credentials for the sentinels, which differ from those for Redis.
+        /// The ACL user at the sentinels, which have separate users and passwords.
         package var user: String?
         package var password: Secret?
     }
 
     /// The TLS settings in addition to the endpoint, also for sentinels. Files are PEM files.
     package struct TLS: Sendable, Hashable {
-        /// The authorities for the server's certificate; `nil` for the system's.
+        /// The authorities for the server's certificate. `nil` for the system's authorities.
         package var authorityFile: String?
         /// The gateway's own certificate chain, for a server that asks for one, with its key in `keyFile`.
         package var certificateFile: String?
         package var keyFile: String?
-        /// The name that is sent (SNI) and verified; `nil` for the endpoint's host.
+        /// The name that is sent (SNI) and verified. `nil` for the endpoint's host.
         package var serverName: String?
     }
 
     package var deployment: Deployment
     package var tls: TLS?
-    /// The ACL user; `nil` with a password for Redis's user `default`.
+    /// The ACL user. `nil` for Redis's user `default`.
     package var user: String?
     package var password: Secret?
-    /// The number of the database; always 0 in a cluster.
+    /// The number of the database. Always 0 in a cluster.
     package var database = 0
-    /// The name of the connections in `CLIENT LIST`; `nil` if they have none.
+    /// The name of the connections in `CLIENT LIST`. `nil` if they have none.
     package var clientName: String? = "sallyport"
     /// The timeout for the TCP (or unix) connect, and again for TLS and the handshake together.
     package var connectTimeout = Duration.milliseconds(250)
-    /// The time from the call to the answer, including the time in the queue.
+    /// The time limit from the call to the answer, including the time in the queue.
     package var commandTimeout = Duration.milliseconds(100)
     /// The time in which a replica may confirm a write. Redis answers `WAIT` after this time in any case.
     package var confirmationTimeout = Duration.milliseconds(50)
-    /// The time without a byte after which the subscription to ends asks the server for a sign of life, and the
-    /// interval at which it asks again.
+    /// The time without a byte after which the subscription to ended sessions asks the server for a sign of life, and
+    /// the interval at which it asks again.
     package var signInterval = Duration.seconds(1)
-    /// The time without a byte after which the subscription to ends is treated as lost.
+    /// The time without a byte after which the subscription to ended sessions is treated as lost.
     package var silencePatience = Duration.seconds(3)
     package var limits = ReplyLimits()
 
-    /// Whether the data is spread over several primaries, so that nodes may answer `MOVED` and `ASK`.
+    /// True if the data is spread over several primaries, so that nodes may answer `MOVED` and `ASK`.
     package var isCluster: Bool {
         if case .cluster = self.deployment { true } else { false }
     }
@@ -71,20 +71,20 @@ extension RedisConfiguration {
         }
     }
 
-    /// Reports whether the configurations differ at most in users and passwords.
+    /// Returns whether the configurations are equal apart from users and passwords.
     package func isSame(apartFromCredentials other: RedisConfiguration) -> Bool {
         var same = other
         same.adoptCredentials(of: self)
         return same == self
     }
 
-    /// The steps that sign in at a sentinel, which has no databases and has separate credentials.
+    /// The steps that authenticate at a sentinel, which has no databases and has separate credentials.
     package var sentinelGreeting: [HandshakeStep] {
         guard case .sentinel(let sentinels) = self.deployment else { return [] }
         return Self.authentication(user: sentinels.user, password: sentinels.password)
     }
 
-    /// The steps that sign in, select the database, and name the connection.
+    /// The steps that authenticate, select the database, and name the connection.
     package var greeting: [HandshakeStep] {
         var steps = Self.authentication(user: self.user, password: self.password)
         if self.database != 0 { steps.append(HandshakeStep(RedisCommand("SELECT", "\(self.database)"))) }

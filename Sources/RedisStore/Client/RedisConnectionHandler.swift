@@ -10,12 +10,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 
     /// The events that are reported to the owner of the connection, all on the loop.
     package struct Events {
-        /// The handshake succeeded, with its last reply, which is `nil` if it had no steps. Returns false if this is
-        /// the wrong server; the connection then ends.
+        /// Called when the handshake has succeeded, with its last reply (`nil` without steps). Returns false if this is
+        /// the wrong server. The connection then ends.
         package var ready: (RedisReply?) -> Bool
-        /// A command was answered.
+        /// Called when a command was answered.
         package var answered: () -> Void
-        /// The connection has ended; called once.
+        /// Called once, when the connection has ended.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void
 
         package init(
@@ -69,7 +69,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.events = events
     }
 
-    /// The error of TLS or the socket that ended the connection.
+    /// The error of TLS or the socket that ended the connection. `nil` if there was none.
     package private(set) var failure: (any Error)?
 
     package var isReady: Bool { self.machine.isReady }
@@ -88,7 +88,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Closes the connection after the last answer.
+    /// Closes the connection once all commands have been answered.
     package func drain() {
         if let closing = self.machine.drain() { self.finish(closing) }
     }
@@ -160,7 +160,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.answers.drain { $0.waiter.receiver(.success($0.reply)) }
     }
 
-    /// Gives one reply to its receiver. Returns false if the connection ended with it.
+    /// Processes one reply. Returns false if the connection has ended.
     private func take(_ reply: RedisReply) -> Bool {
         switch self.machine.received(reply) {
         case .wait:
@@ -188,7 +188,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.deliver()
         self.timer?.callback.cancel()
         self.timer = nil
-        // The owner comes first: a receiver that fails may send again at once, and must find this connection gone.
+        // The owner comes first: a receiver may send again after a failure, and must find this connection gone.
         let events = self.events
         self.events = nil
         events?.ended(closing.cause, closing.refusal)
@@ -231,7 +231,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 }
 
 extension EventLoop {
-    /// Returns a future of what the receiver that `step` gets is called with.
+    /// Returns a future for the result that `step` passes to its receiver.
     func receiving(_ step: (@escaping RedisConnectionHandler.Receiver) -> Void) -> EventLoopFuture<RedisReply> {
         let promise = self.makePromise(of: RedisReply.self)
         step { promise.completeWith($0.mapError { $0 }) }
