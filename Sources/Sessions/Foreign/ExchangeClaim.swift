@@ -7,7 +7,7 @@ package struct ExchangeClaim: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
     package static var longestLife: Duration { .seconds(2 * 86_400) }
 
-    /// The device that used the codes (`AddressKey`).
+    /// The address of the device that used the codes (`AddressKey`).
     package var device: String
     package var claimedAt: UnixTime
     /// The time until which the provider's session is young enough for its codes to be used.

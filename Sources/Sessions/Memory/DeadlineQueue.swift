@@ -1,7 +1,8 @@
 import HeapModule
 package import Vocabulary
 
-/// A queue of elements by the time when they are due. Finding those that are due costs the logarithm of the rest.
+/// A queue of elements by the time when they are due. Removing a due element takes time logarithmic in the queue's
+/// length.
 ///
 /// Elements are never removed from the middle. An unneeded element is returned when it is due, or dropped by `compact`.
 package struct DeadlineQueue<Element: Sendable>: Sendable {
