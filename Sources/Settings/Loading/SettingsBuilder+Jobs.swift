@@ -1,4 +1,5 @@
-/// The purposes of the gateway's own paths. Without `endpoints: true`, on the only host, other paths belong to the app.
+/// The purposes of the gateway's own paths. If `endpoints: true` is not written, only the paths with a purpose are
+/// served on the only host, and all other paths belong to the app.
 extension SettingsBuilder {
     /// Sets the purposes of each host's endpoints, and the keys that need them.
     func setJobs(_ settings: inout Settings) {
