@@ -2,8 +2,7 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// The sessions on other hosts that descend from one handoff. Host tickets created them from the transfer token's
-/// session.
+/// The sessions on other hosts that descend from one handoff. Tickets made them from the transfer token's session.
 ///
 /// All of them are in the lineage of the native session, which continues when a user signs out of the browser. So they
 /// cannot end with the lineage. Instead, this record lists the sessions that end together. The record's key is derived

@@ -263,12 +263,10 @@ package struct ProviderSession: Sendable, Hashable {
     package var sessionID: String?
     /// The record with the provider's tokens, in the session's lineage; `nil` if no tokens are kept.
     package var grant: RecordKey?
-    /// The time from which a use of the session renews the provider's tokens in the background; `nil` if they are not
-    /// renewed.
+    /// The time from which a use of the session renews the provider's tokens in the background; `nil` if no use does.
     package var renewAt: UnixTime?
     /// The time when the provider's tokens expire for good, because they can no longer be renewed. `nil` while they can
-    /// be renewed. From this time on, an app that needs the tokens cannot serve the session, and the user must sign in
-    /// again.
+    /// be renewed. From then on, no app that needs the tokens can serve the session until the user signs in again.
     package var tokensEndAt: UnixTime?
 
     package init(

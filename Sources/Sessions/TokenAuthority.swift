@@ -100,7 +100,7 @@ package struct TokenAuthority: Sendable {
         return (Secret(token), RecordKey(kind: kind.record, lineage: lineage, digest: digest))
     }
 
-    /// Finds the record that `token` names. A malformed token, or a token of another key, costs no hash and no store
+    /// Finds the record that `token` names. A token that is malformed or of another key costs no hash and no store
     /// call.
     package func read(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Reading {
         guard Self.isWellFormed(kind, token) else { return .malformed }

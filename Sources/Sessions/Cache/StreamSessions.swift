@@ -28,8 +28,7 @@ package final class StreamSessions {
 
     /// Called on the loop with the key of a session that is gone.
     package var onGone: ((RecordKey) -> Void)?
-    /// Called on the loop with the key of a session that was unreadable for `patience`, at each failed read from then
-    /// on.
+    /// Called on the loop, at each failed read, with the key of a session that was unreadable for `patience`.
     package var onUnreadable: ((RecordKey) -> Void)?
 
     private let loop: any EventLoop
@@ -38,8 +37,8 @@ package final class StreamSessions {
     private var queue = CircularBuffer<CachedSession>()
     /// The entries that are queued or being read.
     private var pending: Set<ObjectIdentifier> = []
-    /// The number of entries read at once: the queue's greatest length since it was empty, divided by the number of
-    /// steps in `spread`.
+    /// The number of entries read at once: the queue's peak length since it was last empty, divided by the steps in
+    /// `spread`.
     private var groupSize = 0
     private var isScheduled = false
     private var restsUntil = NIODeadline.uptimeNanoseconds(0)

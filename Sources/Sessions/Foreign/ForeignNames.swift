@@ -4,8 +4,7 @@ import Cryptography
 /// The hashed input begins with a label instead of a token prefix, so no foreign token has the key of a gateway token.
 package struct ForeignNames: Sendable {
     private let authority: TokenAuthority
-    // The bytes that are hashed before each token or id. They are built once, because building them costs more than
-    // hashing.
+    // The bytes that are hashed before each token or id. Built once, because building them costs more than hashing.
     private let lineageLabel: [UInt8]
     private let tokenLabel: [UInt8]
     private let cookieLabel: [UInt8]

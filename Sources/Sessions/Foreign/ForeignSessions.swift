@@ -56,8 +56,7 @@ package final class ForeignSessions: Sendable {
         }
     }
 
-    /// Stores a session that the provider vouches for. The result is `nil` if the token has ended. Fails with
-    /// `StoreError`.
+    /// Stores a session that the provider vouches for; `nil` if the token has ended. Fails with `StoreError`.
     ///
     /// - Parameter issuedAt: The issue time by the provider's clock; `nil` if the provider does not state it.
     package func accept(

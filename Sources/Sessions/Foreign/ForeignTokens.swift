@@ -44,9 +44,8 @@ package protocol ForeignTokens: Sendable {
         Void
     >
 
-    /// Binds a live token to a key of its user (RFC 9449 6), unless the token is already bound to another key. From
-    /// then on, the token is valid only with a proof. A loop that knows the token as unbound learns of it within
-    /// `SessionCache.hardAge`.
+    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another key. From then on, the token
+    /// is valid only with a proof. A loop that knows the token as unbound learns of it within `SessionCache.hardAge`.
     ///
     /// - Parameter key: The token's key, from `key(of:as:)`.
     /// - Returns: A future of `loop`. It fails with `StoreError`.
@@ -55,8 +54,7 @@ package protocol ForeignTokens: Sendable {
     /// Notifies the provider that the user has signed out of a token's session, so that the provider rejects it.
     ///
     /// - Parameter sessionID: The provider's id of the session; `nil` if it is not known.
-    /// - Returns: True if the provider has ended the session, or cannot end sessions, so that only the gateway ends
-    ///   them.
+    /// - Returns: True if the provider has ended the session, or cannot end sessions, so that only the gateway does.
     func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool
 }
 
@@ -225,8 +223,8 @@ package struct ForeignVerdict: Sendable, Hashable {
         self.isAdmitted = isAdmitted
     }
 
-    /// The time from which a use asks the provider in the background, so that a session in use never waits for the
-    /// provider.
+    /// The time from which a use asks the provider in the background, so that a session in use never waits for an
+    /// answer.
     package var askAgainAt: UnixTime {
         let lifetime = self.usableUntil.milliseconds - self.givenAt.milliseconds
         return UnixTime(milliseconds: self.givenAt.milliseconds + lifetime / 5 * 4)

@@ -8,8 +8,7 @@ package import Vocabulary
 package final class LocalRateLimiter: RateLimiter {
     /// The treatment of a bucket for which the table has no room.
     package enum WhenFull: Sendable {
-        /// The buckets for which a limit's table has no room share one bucket, so that filling the table does not
-        /// disable the limit.
+        /// Buckets for which the table has no room share one bucket, so that a full table does not disable the limit.
         case share
         /// The request is allowed, because another limiter counts it as well.
         case allow

@@ -2,8 +2,7 @@ package import Cryptography
 package import NIOCore
 
 /// Limits how often something may be done (sign-in, minting) by the generic cell rate algorithm: a burst at once, then
-/// one action per interval. A bucket is one number, the time when it will be empty. A rejected cost is added to no
-/// bucket.
+/// one action per interval. A bucket is one number, the time when it will be empty. A rejected cost is not added.
 package protocol RateLimiter: Sendable {
     /// Adds `cost` to all buckets if each has room for it; otherwise to none.
     ///

@@ -34,8 +34,7 @@ final class Places: Sendable {
 
 /// The limits that the shards of one memory store share, and the time for which the store remembers ends.
 final class MemoryLimits: Sendable {
-    /// The minimum time for which an end is remembered: longer than any token or request lasts that was judged before
-    /// the end.
+    /// The minimum time for which an end is remembered: longer than any token or request judged before the end.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places

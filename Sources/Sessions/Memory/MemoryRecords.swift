@@ -40,8 +40,7 @@ struct MemoryRecords {
     private struct Kept {
         let key: RecordKey
         var content: Content
-        /// The record's time in the queue of deadlines. Entries of this place with other times belong to earlier
-        /// records.
+        /// The record's deadline in the queue. Entries with other times belong to this place's earlier records.
         var due: UnixTime
     }
 

@@ -129,8 +129,7 @@ package final class MemoryStore: RecordStore {
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let now = self.clock.now()
         let wasThere = self.shard(of: key.lineage).records.withLock { $0.end(key, at: now) }
-        // The caches hear of this even if the session was gone, because they may keep a session seconds longer than the
-        // store.
+        // The caches hear of this even if the session was gone: they may keep a session seconds longer than the store.
         return self.caches.invalidate(.session(key), on: loop).map { wasThere }
     }
 

@@ -86,8 +86,7 @@ package struct SessionSample: Sendable {
 }
 
 extension Session {
-    /// True if the session appears in its user's list of sessions. Access tokens do not: each is part of another
-    /// session.
+    /// True if the session appears in its user's list of sessions. An access token is part of another session.
     package var isListed: Bool { self.access == nil }
 
     /// The user's email address, verified or not; `nil` if the provider names none.

@@ -100,8 +100,7 @@ package enum Invalidation: Sendable, Hashable {
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
-    /// Everything that the client with this id got before `before`; if that is `nil`, also everything that it gets
-    /// later.
+    /// Everything that the client with this id got before `before`; `nil` also ends everything that it gets later.
     case client(String, before: UnixTime?)
     /// A replaceable record ended or changed.
     case record(RecordKey)

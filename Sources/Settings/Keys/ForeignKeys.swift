@@ -5,8 +5,7 @@ package enum ForeignKeys {
     package struct Advice: Sendable {
         /// The names in other products.
         package var names: [String]
-        /// The sections that the advice is for, such as `provider.oidc` (the top level is empty); `nil` for all
-        /// sections.
+        /// The sections for this advice, such as `provider.oidc`, or "" for the top level; `nil` for all sections.
         package var sections: [String]?
         /// The keys that the sentence names, by their paths in the table.
         package var keys: [String]

@@ -144,8 +144,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The section in a value of this kind, and the step of a path that leads into it; `nil` if the kind has no
-    /// section.
+    /// The section in a value of this kind, and the step of a path into the section; `nil` if the kind has none.
     package var section: (section: Section, step: String)? {
         switch self {
         case .section(let section), .shorthand(_, let section): (section, "")

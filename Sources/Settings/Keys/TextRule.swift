@@ -10,7 +10,7 @@ package struct TextRule: Sendable {
     package var allowed: String
     /// A regular expression for the JSON schema. It may be looser than `read`, but never stricter.
     package var pattern: String?
-    /// The bounds if the text is a number, which in YAML is written without quotes.
+    /// The bounds if the text is a number, which YAML reads as a number if it has no quotes.
     package var bounds: ClosedRange<Int>?
     /// True if the text is a URL whose query may contain a secret and is never shown.
     var hidesQuery = false

@@ -33,7 +33,6 @@ extension SettingsBuilder {
         return authorization
     }
 
-    /// Sets `peer_certificate`.
     private mutating func setPeerCertificate(
         of authorization: inout AuthorizationSettings,
         _ tree: SettingsTree,

@@ -65,7 +65,6 @@ extension SettingsBuilder {
         }
     }
 
-    /// Builds `strict_transport_security`.
     private mutating func setStrictTransport(_ settings: inout Settings) {
         guard let tree = self.tree.tree("strict_transport_security"), case .duration(let age)? = tree["max_age"]?.value
         else { return }

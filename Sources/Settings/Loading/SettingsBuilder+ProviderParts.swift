@@ -179,8 +179,7 @@ extension SettingsBuilder {
         return allow
     }
 
-    /// Returns the texts of a list. Repeated texts are reported, and empty lists, which could mean everything or
-    /// nothing.
+    /// Returns the texts of a list. Reports repeated texts, and empty lists, which could mean everything or nothing.
     mutating func someTexts(_ name: String, of tree: SettingsTree) -> [String]? {
         guard let texts = tree.texts(name) else { return nil }
         if texts.isEmpty, !self.isPartial {
