@@ -56,7 +56,8 @@ package final class ForeignSessions: Sendable {
         }
     }
 
-    /// Stores a session that the provider vouches for; `nil` if the token has ended. Fails with `StoreError`.
+    /// Stores and returns a session that the provider vouches for; `nil` if the token has ended. Fails with
+    /// `StoreError`.
     ///
     /// - Parameter issuedAt: The issue time by the provider's clock; `nil` if the provider does not state it.
     package func accept(

@@ -223,8 +223,7 @@ package struct ForeignVerdict: Sendable, Hashable {
         self.isAdmitted = isAdmitted
     }
 
-    /// The time from which a use asks the provider in the background, so that a session in use never waits for an
-    /// answer.
+    /// The time from which a use asks the provider in the background, so that sessions in use never wait for it.
     package var askAgainAt: UnixTime {
         let lifetime = self.usableUntil.milliseconds - self.givenAt.milliseconds
         return UnixTime(milliseconds: self.givenAt.milliseconds + lifetime / 5 * 4)

@@ -1,6 +1,6 @@
 package import AddressIntelligence
 
-/// The address of the client for which a provider is asked. Concurrent questions per client are limited, and requests
+/// The client for which a provider is asked, by its address. Concurrent questions per client are limited, and requests
 /// leave room for sign-ins. The address is `nil` if a trusted proxy names no client, or the gateway itself asks.
 package enum ProviderCaller: Hashable, Sendable {
     /// A request that presents a token which a provider may know.

@@ -34,7 +34,8 @@ final class Places: Sendable {
 
 /// The limits that the shards of one memory store share, and the time for which the store remembers ends.
 final class MemoryLimits: Sendable {
-    /// The minimum time for which an end is remembered: longer than any token or request judged before the end.
+    /// The minimum time for which an end is remembered. No token or request that was judged before the end lasts
+    /// longer.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places
