@@ -163,7 +163,7 @@ extension HandoffFamily {
         }
     }
 
-    /// - Returns: True if the family has a record.
+    /// Ends `members` and those that joined meanwhile. Returns true if the family has a record.
     private static func end(
         _ members: [RecordKey],
         of root: RecordKey,

@@ -323,7 +323,7 @@ struct MemoryRecords {
         self.remove(place, for: reason)
     }
 
-    /// - Parameter reason: The reason why the session ends; `nil` if another session replaces it.
+    /// Removes a session, which ends for `reason`; `nil` if another session replaces it.
     mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
         if let place = self.place(of: key), self.kept[place]?.content.session != nil { self.remove(place, for: reason) }
     }

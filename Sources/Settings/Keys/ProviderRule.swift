@@ -66,7 +66,7 @@ extension TextRule {
         return rule
     }
 
-    /// - Parameter allowsPlainHTTP: True if http is allowed beyond loopback.
+    /// Checks a URL that the gateway calls. With `allowsPlainHTTP`, http is also allowed beyond loopback.
     private static func checkProviderURL(
         _ text: String,
         allowsQuery: Bool,
@@ -259,7 +259,7 @@ extension TextRule {
         insteadOfAll: "remove it: users with any other address choose on the sign-in page"
     )
 
-    /// - Parameter fix: The advice for `*`.
+    /// Returns a rule for the domain of email addresses, with the advice `fix` for the text `*`.
     private static func emailDomain(insteadOfAll fix: String) -> TextRule {
         TextRule(
             "domain",

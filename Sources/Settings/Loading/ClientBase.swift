@@ -93,7 +93,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         return settings.clients
     }
 
-    /// - Parameter written: The client in the file, whose files the changed client keeps; `nil` for a new client.
+    /// Builds a changed client. It keeps the files of `written`, the client in the file (`nil` for a new client).
     private func setting(
         _ definition: ClientDefinition,
         _ id: String,

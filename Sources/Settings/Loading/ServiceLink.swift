@@ -17,8 +17,7 @@ enum ServiceLink {
     /// The name of a service's port is a DNS label (RFC 1123 2.1).
     private static let longestPortName = 63
 
-    /// - Parameters:
-    ///   - name: The name of the variable, which begins with the name of a service.
+    /// Reports whether a variable is a service link. `name` begins with the name of a service.
     static func matches(_ name: String, _ value: String) -> Bool {
         let parts = name.split(separator: "_", omittingEmptySubsequences: false)
         guard parts.allSatisfy({ $0.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) } }) else {

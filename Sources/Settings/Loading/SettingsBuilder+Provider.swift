@@ -134,7 +134,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// - Parameter provider: The provider's name.
+    /// Builds the provider with the name `provider`; `nil` if its settings are unusable.
     private mutating func provider(
         _ tree: SettingsTree,
         _ provider: String,

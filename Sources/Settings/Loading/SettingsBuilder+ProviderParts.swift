@@ -106,7 +106,7 @@ extension SettingsBuilder {
 
     // MARK: Authorization requests
 
-    /// - Parameter section: The keys of the provider.
+    /// Sets the parts of authorization requests from the keys of the provider, which are in `section`.
     mutating func setAuthorization(
         _ authorization: inout AuthorizationRequestSettings,
         _ tree: SettingsTree,
