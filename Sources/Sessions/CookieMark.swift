@@ -35,7 +35,7 @@ extension TokenAuthority {
     ///
     /// - Parameters:
     ///   - attempt: The browser's own attempt.
-    ///   - authority: `host[:port]` of the host.
+    ///   - authority: The `host[:port]` on which the user is asked.
     package func confirmationMark(of token: some Collection<UInt8>, attempt: Secret, on authority: String) -> [UInt8] {
         Self.mark(Self.confirmationLabel, Self.confirmed(token, attempt, authority), under: self.current)
     }

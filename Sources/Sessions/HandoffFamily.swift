@@ -2,11 +2,11 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// The sessions on other hosts that descend from one handoff: tickets made them from the transfer token's session.
+/// The sessions on other hosts that descend from one handoff. Tickets made them from the transfer token's session.
 ///
 /// All of them are in the lineage of the native session, which continues when a user signs out of the browser. So they
-/// cannot end with the lineage, and this record lists what ends instead. The record's key is derived from the key of
-/// the first session, which every later session names (`Session.bornOf`).
+/// cannot end with the lineage. Instead, this record lists the sessions that end together. The record's key is derived
+/// from the key of the first session, which every later session names (`Session.bornOf`).
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
     /// The longest life of a native session, from which the family's sessions descend.
@@ -70,7 +70,7 @@ extension Session {
 }
 
 extension HandoffFamily {
-    /// The number of times that a change is tried while other changes come first.
+    /// The maximum number of tries of a change while other changes come first.
     private static let mostTries = 16
 
     /// - Parameter root: The session that the transfer token made.
@@ -83,7 +83,7 @@ extension HandoffFamily {
     /// a session that is made without being a member would outlive a sign-out.
     ///
     /// - Parameters:
-    ///   - parent: The session from which the member is made. No session of the family lives longer.
+    ///   - parent: The session from which the member is made. No session of the family outlives it.
     ///   - former: A session of the family that has ended and that the member replaces.
     package static func add(
         _ member: RecordKey,
@@ -147,7 +147,7 @@ extension HandoffFamily {
     ///
     /// - Parameters:
     ///   - spared: A session of the family that the caller ends itself.
-    ///   - isLast: Whether the record ends too; false while the spared session lives.
+    ///   - isLast: True if the record ends too; false while the spared session lives.
     package static func end(
         root: RecordKey,
         sparing spared: RecordKey? = nil,
@@ -163,7 +163,7 @@ extension HandoffFamily {
         }
     }
 
-    /// - Returns: Whether the family has a record.
+    /// Ends `members` and those that joined meanwhile. Returns true if the family has a record.
     private static func end(
         _ members: [RecordKey],
         of root: RecordKey,

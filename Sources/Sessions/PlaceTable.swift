@@ -11,7 +11,7 @@ struct PlaceTable<Value> {
 
     var count: Int { self.places.count - self.free.count }
 
-    /// The number after the last place that has ever had a value.
+    /// One more than the highest place that has ever held a value.
     var end: Int32 { Int32(self.places.count) }
 
     /// The value in a place; `nil` if the place is empty.
@@ -24,7 +24,7 @@ struct PlaceTable<Value> {
         self.places[Int(place)] = known
     }
 
-    /// Adds a value that these hashes find, and returns its place.
+    /// Adds a value that is found by these hashes, and returns its place.
     mutating func add(_ value: Value, hashes: [Int]) -> Int32 {
         if self.free.isEmpty {
             self.free.append(Int32(self.places.count))

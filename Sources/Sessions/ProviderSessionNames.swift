@@ -1,7 +1,7 @@
 import Cryptography
 
-/// Names in the store for things that a provider or the gateway has named, such as a provider's sessions. Each is an
-/// HMAC under the pepper in a separate lineage, so that the end of a session does not reach it.
+/// Store keys for records about things that have a name, such as a provider's sessions. Each key is an HMAC under the
+/// pepper, in a separate lineage, so that no session's end removes the record.
 extension TokenAuthority {
     /// Returns the keys of the record about the provider's session `id`. The first key is written and all keys are
     /// read, because the name may have been made under an earlier secret.

@@ -1,4 +1,4 @@
-/// A value that few instances have: `nil` takes one word, whatever the size of the value.
+/// An optional that few instances set. It takes one word, whatever the size of the value.
 @propertyWrapper
 @usableFromInline
 package struct Rare<Value> {

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The newest entries of a table that may forget: when it is full, the oldest entry is removed.
+/// A table of limited size. When it is full, adding an entry removes the oldest one.
 package struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let capacity: Int
     private var values: [Key: Value] = [:]

@@ -34,28 +34,28 @@ package struct Identity: Sendable, Hashable {
     /// The user's name in the store and its indexes; never shown.
     package var subject: String { self.realm.subject(self.id) }
 
-    /// Whether the user is an account of several providers.
+    /// True if `id` is the id of an account that the user has at several providers.
     package var isAccount: Bool { AccountID.isOne(self.id) }
 
     /// The user's name without an account, at the time of the sign-in.
     private var ownName: String { self.ownID ?? self.id }
 
-    /// Whether `id` is the provider's own id, whatever it begins with.
+    /// True if `id` is the provider's own id, whatever it begins with.
     private var isOwnID: Bool { self.ownID?.isExactly(self.id) == true }
 
     /// The provider's own id of the user, without the provider's name as a prefix.
     package var idAtProvider: String { self.isOwnID ? self.id : self.realm.ownID(of: self.ownName) }
 
-    /// The store's name of the user without an account.
+    /// The name that the user has in the store without an account.
     package var subjectAtProvider: String { self.realm.subject(self.ownName) }
 
-    /// Reports whether `ownID` is the provider's own id of the user. A session of a version that did not record `ownID`
-    /// may match two.
+    /// Reports whether `ownID` is the provider's own id of the user. A session from a version that did not record
+    /// `ownID` may match two ids.
     package func isCalled(_ ownID: String) -> Bool {
         ownID.isExactly(self.idAtProvider) || ownID.isExactly(self.ownName)
     }
 
-    /// Reports whether both identities are one person, whatever their names at the sign-in.
+    /// Reports whether both identities are the same person, whatever names they had at the sign-in.
     package func isSamePerson(as other: Identity) -> Bool {
         self.subject.isExactly(other.subject)
             || (self.realm == other.realm && self.idAtProvider.isExactly(other.idAtProvider))
@@ -154,9 +154,9 @@ package struct Session: Sendable, Hashable {
     /// The time without use after which the session ends.
     package var idleLifetime: Duration
     package var device: DeviceFacts?
-    /// The origin of the session: a transfer token, so that the same browser may repeat its navigation, or the session
-    /// on another host that issued a ticket. In the family of a handoff it is the first session (`HandoffFamily`). For
-    /// an access token it is the token's session, unless the token is independent.
+    /// The record from which the session was made: a transfer token, so that the same browser may repeat its
+    /// navigation, or the session on another host that issued a ticket. In a handoff family, it is the family's first
+    /// session (`HandoffFamily`). For an access token, it is the token's session, unless the token is independent.
     @Rare package var bornOf: RecordKey?
     /// The subject's epoch under which the session was made; "log out everywhere" raises the epoch.
     package var epoch: UInt64
@@ -168,13 +168,13 @@ package struct Session: Sendable, Hashable {
     package var keyThumbprint: String?
     /// The SHA-256 of the client certificate that the token is bound to (RFC 8705 3.1); `nil` if it is not bound.
     @Rare package var certificateHash: Digest256?
-    /// Whether the web sessions and tokens that descend from this session by a handoff outlive it
-    /// (`enforce_cascade_revocation: false`). If false, the whole lineage ends with the session.
+    /// True if the web sessions and tokens that descend from this session by a handoff outlive it
+    /// (`enforce_cascade_revocation: false`). Otherwise, the whole lineage ends with the session.
     package var endsAlone: Bool
     /// The subject of the person who acts for the user in the session, by a delegated transfer token (`act`, RFC 8693
     /// 4.1). `nil` if nobody does.
     @Rare package var actor: String?
-    /// Whether a browser keeps the cookie of a web session until the session ends, instead of until the browser closes.
+    /// True if a browser keeps the cookie of a web session until the session ends, instead of until the browser closes.
     package var isPersistent: Bool
     /// The token that the browser of a web session has (`SuccessorToken`); `nil` if it is the session's first token.
     @Rare package var succession: TokenSuccession?
@@ -263,10 +263,10 @@ package struct ProviderSession: Sendable, Hashable {
     package var sessionID: String?
     /// The record with the provider's tokens, in the session's lineage; `nil` if no tokens are kept.
     package var grant: RecordKey?
-    /// The time from which a use of the session renews the provider's tokens in the background; `nil` if none does.
+    /// The time from which a use of the session renews the provider's tokens in the background; `nil` if no use does.
     package var renewAt: UnixTime?
     /// The time when the provider's tokens expire for good, because they can no longer be renewed. `nil` while they can
-    /// be renewed. From this time on, an app that needs the tokens cannot serve the session, and the user must sign in.
+    /// be renewed. From then on, no app that needs the tokens can serve the session until the user signs in again.
     package var tokensEndAt: UnixTime?
 
     package init(

@@ -1,13 +1,13 @@
 package import NIOCore
 
 extension Session {
-    /// Whether this is a client's session that ends with the browser's session from which it comes, and whose lineage
-    /// it shares (`enforce_online_refresh_tokens`).
+    /// True if this is a client's session that came from a browser's session, shares its lineage and ends with it
+    /// (`enforce_online_refresh_tokens`).
     package var isOnline: Bool { self.kind == .native && self.origin == .browser }
 
     /// The reach of this session's end, normally its lineage. A session that descends from a handoff or from a
     /// browser's session ends only with its own family (`HandoffFamily`), because its origin stays signed in. So does a
-    /// session whose descendants are to outlive it.
+    /// session whose descendants may outlive it.
     package var endReach: EndReach {
         self.origin == .transfer || self.isOnline || self.endsAlone ? .session : .lineage
     }

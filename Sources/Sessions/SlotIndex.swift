@@ -1,6 +1,6 @@
-/// An index that finds the slots of a table by hashes. A slot has several hashes, and several slots may share one, so
-/// the caller compares the contents of a slot. The index takes twenty bytes per hash, and replaces a dictionary per
-/// kind of name.
+/// An index that finds the slots of a table by hashes. A slot has several hashes, and several slots may share a hash,
+/// so the caller must compare the slots' contents. The index takes 20 bytes per hash, and replaces one dictionary per
+/// kind of hash.
 struct SlotIndex {
     private struct Link {
         var hash: UInt32

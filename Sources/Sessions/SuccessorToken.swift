@@ -2,9 +2,8 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// A token that replaces the one with which a browser presented its session before. The session stays the same, under
-/// the same key, for apps, for its user and for everything made from it. So the record names the token's session, and
-/// never changes.
+/// A token that replaces the previous token of a browser's session. Neither the session nor its key changes for apps,
+/// for its user or for anything made from it. So the record only names the token's session, and never changes.
 ///
 /// A handoff that leaves a browser its better session gives the browser a new token, so that an earlier copy of the
 /// cookie becomes useless (session theft). Each token is derived from its predecessor and the gateway's secret. If an
@@ -52,7 +51,7 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
     }
 }
 
-/// A token of a session.
+/// A token that presents a session.
 package struct PresentedToken: Sendable, Hashable {
     /// The key of the token. It equals the key of the session only for the session's first token.
     package let key: RecordKey
@@ -68,7 +67,7 @@ package struct PresentedToken: Sendable, Hashable {
     package static func first(_ key: RecordKey) -> PresentedToken { PresentedToken(key: key, number: 0) }
 }
 
-/// The number of a session's current token, and since when it is in use.
+/// The number of a session's current token, and the time when it came into use.
 package struct TokenSuccession: Sendable, Hashable {
     /// The number of the session's tokens before the current one; at least 1.
     package let number: UInt32
@@ -91,8 +90,8 @@ extension CompactReader {
 }
 
 extension Session {
-    /// Returns the time until which the token with this number presents the session. A number that the session does not
-    /// know yet is valid: the token itself proves that it was issued, and a failover has undone the rest.
+    /// Returns the time until which the token with this number presents the session. A number above the session's own
+    /// is valid: the token itself proves that it was issued, and a failover has undone the change of the session.
     package func end(ofToken number: UInt32) -> UnixTime {
         guard let succession = self.succession, number < succession.number else { return self.expiresAt }
         guard number == succession.number - 1 else { return UnixTime(milliseconds: 0) }
@@ -153,10 +152,10 @@ extension SuccessorToken {
 }
 
 extension SuccessorToken {
-    /// The number of times that a session's record is read and judged while other requests replace it.
+    /// The maximum number of tries to replace a session's record while other requests replace it.
     private static let mostTries = 8
 
-    /// A new token of a session.
+    /// A new token and the session that it presents.
     package struct Issued: Sendable {
         package let token: Secret
         package let session: Session
@@ -167,7 +166,7 @@ extension SuccessorToken {
     ///
     /// The new token is written first. It is useless if the session ends before the token takes effect.
     ///
-    /// - Parameter onlyAgain: Whether to give only a token that the browser should already have.
+    /// - Parameter onlyAgain: True to give only a token that the browser should already have.
     /// - Returns: The token. `nil` if the session has ended, or if the browser has its latest token (`onlyAgain`).
     package static func issue(
         for key: RecordKey,
@@ -194,7 +193,7 @@ extension SuccessorToken {
             )
             let attempt = AttemptID(value: tokenKey.digest.base64URL)
             return store.create(successor, key: Self.place(tokenKey), attempt: attempt, on: loop).flatMap { creation in
-                // `.changed`: another request has made the same token.
+                // `.changed` means that another request has made the same token.
                 guard creation == .done || creation == .changed else { return loop.makeSucceededFuture(nil) }
                 var session = standing.record
                 if isAgain {
@@ -206,7 +205,7 @@ extension SuccessorToken {
                     case .done:
                         return loop.makeSucceededFuture(Issued(token: token, session: session))
                     case .absent, .quarantined: return loop.makeSucceededFuture(nil)
-                    // Another tab's handoff or a renewal of the provider's tokens may have changed it.
+                    // Another tab's handoff or a renewal of the provider's tokens may have changed the session.
                     case .changed where number < Self.mostTries:
                         return Self.issue(
                             for: key,

@@ -19,7 +19,7 @@ package struct RecordKind: Sendable, Hashable {
     package static var grant: RecordKind { RecordKind(letter: UInt8(ascii: "p")) }
 }
 
-/// The purpose of a token. Its prefix allows secret scanning, and rejection by syntax alone.
+/// The purpose of a token. A token's prefix allows secret scanning, and rejection by syntax alone.
 package struct TokenKind: Sendable, Hashable {
     /// The four characters that every token of the kind begins with.
     package let prefix: String
@@ -83,7 +83,7 @@ package struct RecordKey: Sendable, Hashable {
     package var fingerprint: Fingerprint { Fingerprint(self.digest.leading) }
 
     package static func == (left: RecordKey, right: RecordKey) -> Bool {
-        // The digest differs in nearly all cases.
+        // The digest is compared first, because it differs in nearly all cases.
         left.digest == right.digest && left.lineage == right.lineage && left.kind == right.kind
     }
 

@@ -41,7 +41,7 @@ package struct TokenAuthority: Sendable {
         case malformed
     }
 
-    /// The keys of all accepted secrets. The first makes tokens; each finds the records of the tokens with its id.
+    /// The keys of all accepted secrets. The first key makes tokens. Each key finds the records of tokens with its id.
     let keys: [Key]
 
     /// Derives peppers and key ids from the gateway's secrets (RFC 5869): tokens are made under `current`; tokens made
@@ -57,8 +57,8 @@ package struct TokenAuthority: Sendable {
 
     /// Returns the two base64url characters that identify the secret in tokens and reveal nothing of it.
     ///
-    /// They are twelve bits: one in 4096 pairs of secrets has the same id. A new secret must not have the id of its
-    /// predecessor; otherwise the tokens of the predecessor are not found.
+    /// They carry twelve bits, so one in 4096 pairs of secrets has equal ids. A new secret must not have the id of its
+    /// predecessor, whose tokens would not be found.
     package static func keyID(of secret: Secret) -> String {
         let id = HKDF(secret: secret.bytes).bytes(for: "sallyport key id 1", count: 2)
         return String(Base64URL.encode(id).prefix(Self.keyIDLength))
@@ -75,7 +75,7 @@ package struct TokenAuthority: Sendable {
         self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.current)
     }
 
-    /// Makes a key for a record of the lineage that no token names.
+    /// Makes the key, in the lineage, of a record that no token names.
     package func newKey(of kind: RecordKind, in lineage: Lineage) -> RecordKey {
         // No token begins with this label.
         let digest = self.current.pepper.sha256(Array("record 1 ".utf8) + Random.bytes(Self.randomBytes))
@@ -100,7 +100,8 @@ package struct TokenAuthority: Sendable {
         return (Secret(token), RecordKey(kind: kind.record, lineage: lineage, digest: digest))
     }
 
-    /// Finds the record that `token` names. A malformed token, or one of another key, costs no hash and no store call.
+    /// Finds the record that `token` names. A token that is malformed or of another key costs no hash and no store
+    /// call.
     package func read(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Reading {
         guard Self.isWellFormed(kind, token) else { return .malformed }
         guard let secret = self.secret(of: token) else { return .otherKey }
@@ -163,7 +164,7 @@ package struct TokenAuthority: Sendable {
         token.withUnsafeBytes { self.isWellFormed(kind, $0) }
     }
 
-    /// Checks length, prefix and alphabet; constant work for every input of the right length.
+    /// Checks length, prefix and alphabet, and reads no more than `tokenLength` bytes.
     private static func isWellFormed(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count == Self.tokenLength else { return false }
         guard token.prefix(Self.prefixLength).elementsEqual(kind.prefix.utf8) else { return false }

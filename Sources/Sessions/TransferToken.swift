@@ -1,13 +1,13 @@
 package import Vocabulary
 
-/// A minted session-transfer token, until it is used, burned or expired.
+/// The record of a session-transfer token, which exists until the token is used, burned or expired.
 package struct TransferToken: Sendable, Hashable {
     /// The native session from which the token was minted. The web session copies its identity and authentication. In a
-    /// delegated token it names the person who acts for the user, and ends with the actor's own session.
+    /// delegated token, this session names the person who acts for the user, and ends with that person's session.
     package var parent: Session
     package var parentKey: RecordKey
     package var clientID: String
-    /// The public authority (`host[:port]`) of the host that its audience names; `nil` if it is valid on every host.
+    /// The public authority (`host[:port]`) that the token's audience names; `nil` if it is valid on every host.
     package var host: String?
     package var device: DeviceFacts
     package var scopes: [String]
@@ -39,8 +39,8 @@ extension TransferToken {
     /// The subject of the person who acts for the user in the session that the token makes; `nil` if nobody does.
     package var actor: String? { self.parent.actor }
 
-    /// Returns the session from which the token makes a session: the native session as it is now. In a delegated token
-    /// it also names the actor, and ends no later than the actor's own session.
+    /// Returns the source of the session that the token makes: the native session as it is now. In a delegated token,
+    /// the source also names the actor, and ends no later than the actor's own session.
     package func source(_ parent: Session) -> Session {
         guard let actor = self.actor else { return parent }
         var source = parent

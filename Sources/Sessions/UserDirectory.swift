@@ -8,8 +8,8 @@ package protocol UserDirectory: Sendable {
     func hasLostUser(of session: Session) -> Bool
 
     /// Reports whether the session began with a password that the user no longer has, because other settings took
-    /// effect while the password was being checked. It is asked once, after the session was written. Whatever ends the
-    /// sessions of a user whose password changes does so after this returns true.
+    /// effect while the password was being checked. It is asked once, after the session was written. A change of a
+    /// password ends the user's sessions only after this returns true.
     func hasFormerPassword(_ session: Session) -> Bool
 
     /// Returns the reason why the session is treated as ended: its user is gone (`session.user_gone`), or the client
@@ -27,9 +27,9 @@ extension UserDirectory {
 }
 
 /// Knows the OAuth clients. It is asked wherever something is read that was issued to a client. Whatever a client got
-/// before it was deleted is treated as ended, even if a client is made again under its id.
+/// before it was deleted is treated as ended, even if a new client is created with its id.
 package protocol ClientDirectory: Sendable {
-    /// Reports whether the realm has the client, and has had it since `time` without a break.
+    /// Reports whether the realm has had the client continuously since `time`.
     func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool
 
     /// Reports whether the realm's client may create session-transfer tokens.
@@ -37,9 +37,9 @@ package protocol ClientDirectory: Sendable {
 }
 
 /// The users of one or several realms. The user of a session of any other realm is treated as gone. So hosts that serve
-/// some providers accept no session of another provider, however they got the token.
+/// some providers accept no session of another provider, however the token reached them.
 package struct RealmUsers: UserDirectory {
-    /// One of the realms, and the directory of its users; `nil` if its provider cannot report them.
+    /// A realm and the directory of its users. The directory is `nil` if the provider cannot report its users.
     private struct Member: Sendable {
         let realm: Realm
         let users: (any UserDirectory)?
@@ -61,7 +61,7 @@ package struct RealmUsers: UserDirectory {
         self.clients = clients
     }
 
-    /// Creates the union of these directories, of which there is at least one.
+    /// Creates the union of these directories. There must be at least one.
     package init(together others: [RealmUsers]) {
         self.members = others.flatMap(\.members)
         self.realms = Realms(self.members.map(\.realm))
@@ -89,7 +89,7 @@ package struct RealmUsers: UserDirectory {
         return .sessionClientGone
     }
 
-    /// Reports whether one of the realms has had the client since `time` without a break (`ClientDirectory`).
+    /// Reports whether one of the realms has had the client continuously since `time` (`ClientDirectory`).
     package func hasKept(_ clientID: String, since time: UnixTime) -> Bool {
         self.clients.map { clients in
             self.members.contains { clients.hasKept(clientID, of: $0.realm, since: time) }

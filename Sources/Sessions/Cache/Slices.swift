@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Lets an event loop do long work in slices of half a millisecond, between which it serves its connections.
+/// Runs long work on an event loop in slices of half a millisecond, so that the loop serves its connections in between.
 package struct Slices: Sendable {
     private static let length = TimeAmount.microseconds(500)
     /// The pause in which the loop serves its connections. A task without a delay would run before them.
@@ -10,7 +10,7 @@ package struct Slices: Sendable {
     private let now: @Sendable () -> NIODeadline
 
     /// - Parameters:
-    ///   - loop: The loop; `nil` if none exists, and work of any length is done at once.
+    ///   - loop: The loop; `nil` to do work of any length at once.
     ///   - now: The clock that measures the slices.
     package init(on loop: (any EventLoop)?, now: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.loop = loop

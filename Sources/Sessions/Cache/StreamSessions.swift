@@ -1,23 +1,22 @@
 package import NIOCore
 package import Vocabulary
 
-/// Reads again the sessions behind open streams (WebSockets, event streams, responses in progress).
+/// Rereads the sessions behind open streams (WebSockets, event streams, responses in progress).
 ///
-/// A stream outlives the entry that permitted it. Streams learn of an ended session as the cache does, but not of an
-/// end that was missed, nor of a session that idled out. So the owner of the streams regularly passes each to `check`,
-/// and is called back for sessions that are gone. A session is read again:
+/// A stream outlives the cache entry that permitted it. Streams hear of ended sessions as the cache does, but not of an
+/// end that the gateway missed, or of a session that reached its idle timeout. So the owner of the streams passes the
+/// entry of each to `check` regularly, and is called back for sessions that are gone. A session is read again:
 ///
 /// - if a doubt ended, or `.all` was reported, since it was read: ends may have been missed;
 /// - if its record changed, and at its expiry;
-/// - while the doubt lasts, each time that `SessionCache.hardAge` has passed;
-/// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds sessions that idled
-///   out.
+/// - during a doubt, each time that `SessionCache.hardAge` has passed;
+/// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds idle timeouts.
 ///
 /// Many reads are spread over half a second. A store that cannot answer is left alone for a second and then asked
-/// again. If a session could not be read for `patience`, its streams are to close: it may have ended where the store
-/// can be reached. Confined to its loop.
+/// again. If a session could not be read for `patience`, its streams must be closed, because it may have been ended by
+/// a gateway that can reach the store. Confined to its loop.
 package final class StreamSessions {
-    /// The time over which a loop spreads its reads if all its sessions are doubted at once.
+    /// The time over which a loop spreads its reads if all of its sessions must be read at once.
     private static let spread = TimeAmount.milliseconds(500)
     /// The time between two groups of reads.
     private static let step = TimeAmount.milliseconds(20)
@@ -29,7 +28,7 @@ package final class StreamSessions {
 
     /// Called on the loop with the key of a session that is gone.
     package var onGone: ((RecordKey) -> Void)?
-    /// Called on the loop with the key of a session that was unreadable for `patience`, until its streams are closed.
+    /// Called on the loop, at each failed read, with the key of a session that was unreadable for `patience`.
     package var onUnreadable: ((RecordKey) -> Void)?
 
     private let loop: any EventLoop
@@ -38,7 +37,8 @@ package final class StreamSessions {
     private var queue = CircularBuffer<CachedSession>()
     /// The entries that are queued or being read.
     private var pending: Set<ObjectIdentifier> = []
-    /// The number of entries read at once: the queue's greatest length since it was empty, divided by the steps.
+    /// The number of entries read at once: the queue's peak length since it was last empty, divided by the steps in
+    /// `spread`.
     private var groupSize = 0
     private var isScheduled = false
     private var restsUntil = NIODeadline.uptimeNanoseconds(0)

@@ -1,7 +1,7 @@
 import Cryptography
 import Vocabulary
 
-/// Foreign tokens that their provider recently did not know. A client that repeats one does not make the gateway ask
+/// Foreign tokens that their provider recently rejected as unknown. If a client repeats one, the gateway does not ask
 /// the provider each time. Bounded; the oldest are forgotten first. Confined to its loop.
 struct UnknownTokens {
     /// The time for which the provider's "unknown" is used. A token that becomes valid is accepted within this time.
@@ -10,8 +10,8 @@ struct UnknownTokens {
     private var entries = RecentValues<Digest256, (since: UnixTime, reason: Reason)>(capacity: 4096)
 
     /// Returns the reason if the token was unknown less than `lifetime` ago. `now` may be a little earlier than the
-    /// note, because the loop's time does not advance while the loop works. If the clock was set back further, the
-    /// provider is asked again.
+    /// time of `insert`, because the loop's time does not advance while the loop works. If the clock was set back
+    /// further, the provider is asked again.
     func reason(of token: Digest256, now: UnixTime) -> Reason? {
         guard let entry = self.entries[token], now > entry.since.advanced(by: .zero - Self.lifetime),
             now < entry.since.advanced(by: Self.lifetime)

@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// Judges whether a token or a live session is presented by the device that it is bound to.
 package enum BindingJudge {
-    /// Compares the facts of the presenting device with those that the token was minted for; `nil` if they match.
+    /// Returns why the presenting device does not match the device that the token was minted for, or `nil` if it does.
     ///
     /// - `none` matches everything.
     /// - `ip` compares address keys (v4 /32, v6 /64, v4-mapped and NAT64 folded), nothing else.

@@ -1,6 +1,6 @@
 package import AddressIntelligence
 
-/// The facts of the device that a token or session is bound to, recorded when it was made.
+/// The facts of the device that a token or session is bound to, recorded when the token or session was created.
 package struct DeviceFacts: Sendable, Hashable {
     package var address: IPAddress
     /// The autonomous system number; `nil` if it is unknown. An unknown ASN never matches.

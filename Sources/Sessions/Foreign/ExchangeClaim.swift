@@ -1,13 +1,13 @@
 import Cryptography
 package import Vocabulary
 
-/// A note that the two codes of a provider's session exchange were used, and from where. The provider itself would give
-/// the session again to anyone who learns the codes.
+/// Records that the two codes of a provider's session exchange were used, and from where. The provider itself would
+/// give the session again to anyone who learns the codes.
 package struct ExchangeClaim: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
     package static var longestLife: Duration { .seconds(2 * 86_400) }
 
-    /// The device that used the codes (`AddressKey`).
+    /// The address of the device that used the codes (`AddressKey`).
     package var device: String
     package var claimedAt: UnixTime
     /// The time until which the provider's session is young enough for its codes to be used.
@@ -33,7 +33,7 @@ package struct ExchangeClaim: ReplaceableRecord, Hashable {
 }
 
 extension TokenAuthority {
-    /// Returns the key under which the use of a provider's codes is noted.
+    /// Returns the key of the record about the use of a provider's codes.
     package func claimKey(of codes: [String], at provider: String) -> RecordKey {
         let names = [provider] + codes
         return RecordKey(

@@ -4,7 +4,7 @@ import Cryptography
 /// The hashed input begins with a label instead of a token prefix, so no foreign token has the key of a gateway token.
 package struct ForeignNames: Sendable {
     private let authority: TokenAuthority
-    // The bytes that are hashed before each token or id. They are made once, because that costs more than the hash.
+    // The bytes that are hashed before each token or id. Built once, because building them costs more than hashing.
     private let lineageLabel: [UInt8]
     private let tokenLabel: [UInt8]
     private let cookieLabel: [UInt8]
@@ -12,7 +12,7 @@ package struct ForeignNames: Sendable {
     private let tokenSessionLabel: [UInt8]
 
     /// - Parameter configuration: The settings that decide whether and how the provider's tokens are accepted. After a
-    ///   change, no earlier verdict is used. The lineage stays the same, so that a token that was signed out stays so.
+    ///   change, no earlier verdict is used. The lineage stays the same, so a signed-out token stays signed out.
     package init(_ authority: TokenAuthority, provider: String, configuration: String = "") {
         self.authority = authority
         self.lineageLabel = Self.label(["lineage", provider])
@@ -30,7 +30,7 @@ package struct ForeignNames: Sendable {
     }
 
     /// Returns the key of the token's record, in a lineage of this token alone, so that the record is found before the
-    /// provider is asked. The tokens of one of the provider's sessions end together by `ProviderSession.endName`.
+    /// provider is asked. All tokens of one provider session end together through `ProviderSession.endName`.
     ///
     /// - Parameter kind: How the token is presented.
     package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind = .native) -> RecordKey {
@@ -43,13 +43,13 @@ package struct ForeignNames: Sendable {
         )
     }
 
-    /// Returns the public id of the provider's session with this id. It is shared by all tokens of the session.
+    /// Returns the gateway's public id of the provider session `id`. All tokens of the session share it.
     package func sessionID(session id: String) -> String {
         var id = id
         return id.withUTF8 { self.sessionID(self.sessionLabel, UnsafeRawBufferPointer($0)) }
     }
 
-    /// Returns the public id of the session of a token if the provider names no session.
+    /// Returns the public session id of a token whose provider names no session.
     ///
     /// - Parameter lineage: The token's lineage.
     package func sessionID(token lineage: Lineage) -> String {

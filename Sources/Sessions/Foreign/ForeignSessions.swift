@@ -4,8 +4,8 @@ package import Vocabulary
 /// The sessions of foreign tokens in the store. All loops and gateways share a provider's verdict about a token, and a
 /// token ends here even if its provider would still vouch for it.
 ///
-/// A signature stays valid after a sign-out, and a provider may not know of it. So a token that is presented again must
-/// not become a session again:
+/// A signature stays valid after a sign-out, and the provider may not know about the sign-out. So a token that is
+/// presented again must not become a session again:
 ///
 /// - **A sign-out** ends the token's lineage (`ForeignNames.lineages`). An ended lineage stays ended for as long
 ///   as the token could have lived, and nothing is ever written in it again (`Replacement.absent`).
@@ -20,8 +20,8 @@ package import Vocabulary
 ///
 /// A later sign-in works in each case, even under the same `sid`, because its tokens are younger.
 ///
-/// Records lie outside the keys that caches follow (`RecordKind.foreignSession`): writing a record is not reported, and
-/// each kind of end above has its own report.
+/// Caches do not follow the keys of these records (`RecordKind.foreignSession`). Writing a record is not reported to
+/// caches, and each kind of end above has its own report.
 package final class ForeignSessions: Sendable {
     /// The state of a token in the store.
     package enum Standing: Sendable, Equatable {
@@ -33,7 +33,7 @@ package final class ForeignSessions: Sendable {
         case live(ForeignSession)
     }
 
-    /// The number of times that a record is read if it changes while it is judged.
+    /// The maximum number of reads of a record that changes while it is being judged.
     private static let maxReads = 4
 
     private let store: any SessionStore & ReplaceableStore
@@ -56,7 +56,8 @@ package final class ForeignSessions: Sendable {
         }
     }
 
-    /// Keeps a session that the provider vouches for. The answer is `nil` if it has ended. Fails with `StoreError`.
+    /// Stores and returns a session that the provider vouches for; `nil` if the token has ended. Fails with
+    /// `StoreError`.
     ///
     /// - Parameter issuedAt: The issue time by the provider's clock; `nil` if the provider does not state it.
     package func accept(
@@ -122,7 +123,7 @@ package final class ForeignSessions: Sendable {
     }
 
     private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> Eventual<ForeignSession?> {
-        // The epochs are read before the record is written, so that an end in between is later than they are.
+        // The epochs are read before the record is written, so that an end in between has a later epoch.
         let epochs = self.epochs(of: new.foreign.session, on: loop)
         return self.record(new.key, on: loop).and(epochs).flatMap { stored, epochs in
             guard let record = self.record(for: new, in: stored?.record, epochs) else { return .success(nil) }
@@ -172,7 +173,7 @@ package final class ForeignSessions: Sendable {
         guard former.subject.isExactly(session.subject), former.provider?.sessionID == session.provider?.sessionID,
             standing.isCurrent(epochs)
         else { return nil }
-        // An answer that a later one has overtaken, here or at another gateway, changes nothing.
+        // An answer that is not newer than the stored one, which may be another gateway's, is ignored.
         guard new.foreign.verdict.givenAt > standing.foreign.verdict.givenAt else { return standing }
         var record = standing
         record.foreign = new.foreign.with { session in

@@ -1,10 +1,10 @@
 package import NIOCore
 package import Vocabulary
 
-/// Tokens that a provider made and knows, as a resolver uses them.
+/// Looks up, binds and revokes the tokens that a provider issued.
 package protocol ForeignTokens: Sendable {
-    /// Returns the key under which the session of these bytes is kept if a provider may know them, by their syntax
-    /// alone; `nil` if no provider does. Called on an event loop, for tokens without the gateway's own syntax.
+    /// Returns the key under which the session of a token is stored; `nil` if the provider cannot know a token of this
+    /// syntax. Called on an event loop, for tokens without the gateway's own syntax.
     ///
     /// - Parameter kind: How the bytes are presented: `web` in a cookie of the provider, `native` as a token. The kinds
     ///   give different keys, so that a cookie does not pass for a token.
@@ -15,7 +15,7 @@ package protocol ForeignTokens: Sendable {
     /// - Parameters:
     ///   - kind: How the token is presented.
     ///   - key: The token's key, from `key(of:as:)`.
-    ///   - known: The session as this loop knows it; its verdict is used while it is valid.
+    ///   - known: The session in this loop's cache; `nil` if there is none. Its verdict is used while it is valid.
     ///   - caller: The presenter of the token.
     /// - Returns: The answer, at once unless provider or store must be awaited. It fails with `ForeignTokenError`.
     func eventualSession(
@@ -35,8 +35,8 @@ package protocol ForeignTokens: Sendable {
     func kept(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?>
 
     /// Asks the provider again about a token that it has vouched for, however young the verdict is, because the session
-    /// may have ended since. If it has, everything made from the token here has ended when the future succeeds. The
-    /// provider is not asked about a token that is not known here.
+    /// may have ended since. If the session has ended, everything made from the token here has ended when the future
+    /// succeeds. The provider is not asked about a token that is not known here.
     ///
     /// - Parameter key: The token's key, from `key(of:as:)`.
     /// - Returns: A future of `loop`. It fails with `ForeignTokenError`.
@@ -44,7 +44,7 @@ package protocol ForeignTokens: Sendable {
         Void
     >
 
-    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another one. From then on, the token
+    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another key. From then on, the token
     /// is valid only with a proof. A loop that knows the token as unbound learns of it within `SessionCache.hardAge`.
     ///
     /// - Parameter key: The token's key, from `key(of:as:)`.
@@ -54,7 +54,7 @@ package protocol ForeignTokens: Sendable {
     /// Notifies the provider that the user has signed out of a token's session, so that the provider rejects it.
     ///
     /// - Parameter sessionID: The provider's id of the session; `nil` if it is not known.
-    /// - Returns: Whether the provider has ended the session, or cannot end any, so that only the gateway does.
+    /// - Returns: True if the provider has ended the session, or cannot end sessions, so that only the gateway does.
     func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool
 }
 
@@ -69,7 +69,7 @@ package struct RealmTokens: Sendable {
     }
 }
 
-/// A provider that may know a token, by its syntax.
+/// A provider that may know a token, judging by the token's syntax.
 package struct ForeignCandidate: Sendable {
     /// The key of the token's record.
     package let key: RecordKey
@@ -153,7 +153,7 @@ package struct ProviderDemand: Sendable, Hashable {
     }
 }
 
-/// The reason why nothing is known about a foreign token. It says nothing about the token.
+/// The reason why a foreign token could not be judged. It does not mean that the token is invalid.
 package enum ForeignTokenError: Error, Sendable, Equatable {
     case providerUnavailable
     case store(StoreError)
@@ -161,7 +161,7 @@ package enum ForeignTokenError: Error, Sendable, Equatable {
 
 /// A session that a provider vouches for.
 package struct ForeignSession: Sendable, Hashable {
-    /// The session, which copies share: otherwise each copy would count a reference to each of its many parts.
+    /// The session, in an object that all copies share. Otherwise each copy would retain each of its many parts.
     private final class Content: Sendable {
         let session: Session
 
@@ -210,10 +210,10 @@ package struct ForeignVerdict: Sendable, Hashable {
     package let givenAt: UnixTime
     /// The time from which the provider must vouch again before the session is used.
     package let usableUntil: UnixTime
-    /// Whether the verdict has expired and only bridges an outage of the provider. It then suffices only for requests
+    /// True if the verdict has expired and only bridges an outage of the provider. It then suffices only for requests
     /// that may be repeated.
     package let isStale: Bool
-    /// Whether the user may sign in. If false, the token is valid for requests, and yields no other token.
+    /// True if the user may sign in. Otherwise, the token is valid for requests but yields no other token.
     package let isAdmitted: Bool
 
     package init(givenAt: UnixTime, usableUntil: UnixTime, isStale: Bool = false, isAdmitted: Bool = true) {
@@ -223,7 +223,7 @@ package struct ForeignVerdict: Sendable, Hashable {
         self.isAdmitted = isAdmitted
     }
 
-    /// The time from which a use asks the provider in the background, so that a session in use never waits for it.
+    /// The time from which a use asks the provider in the background, so that sessions in use never wait for it.
     package var askAgainAt: UnixTime {
         let lifetime = self.usableUntil.milliseconds - self.givenAt.milliseconds
         return UnixTime(milliseconds: self.givenAt.milliseconds + lifetime / 5 * 4)

@@ -1,17 +1,17 @@
 package import AddressIntelligence
 
-/// The client that needs an answer from a provider, by its address. Each client may ask only so much at a time, and
-/// requests leave room for sign-ins. The address is `nil` if a trusted proxy names no client, or the gateway asks.
+/// The client for which a provider is asked, by its address. Concurrent questions per client are limited, and requests
+/// leave room for sign-ins. The address is `nil` if a trusted proxy names no client, or the gateway itself asks.
 package enum ProviderCaller: Hashable, Sendable {
     /// A request that presents a token which a provider may know.
     case request(AddressKey?)
     /// An endpoint of the gateway, mostly for a sign-in.
     case endpoint(AddressKey?)
 
-    /// The client whose request to an endpoint the task answers; `nil` in other tasks.
+    /// The address of the client whose request to an endpoint the task answers; `nil` in other tasks.
     @TaskLocal package static var endpointClient: AddressKey?
 
-    /// The caller in a task that does not itself answer a request for an app.
+    /// The caller to use in a task that does not itself answer a request for an app.
     package static var current: ProviderCaller { .endpoint(self.endpointClient) }
 
     /// The client's address.
@@ -21,6 +21,6 @@ package enum ProviderCaller: Hashable, Sendable {
         }
     }
 
-    /// Whether the caller is a request for an app.
+    /// True if the caller is a request for an app.
     package var isRequest: Bool { if case .request = self { true } else { false } }
 }

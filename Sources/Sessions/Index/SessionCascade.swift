@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// Counts the sessions that end together with a session, for the audit stream. Ending sessions changes a state and
-/// enumerates nothing. So they are counted before the end, from the index or from the family's record, and a session of
-/// the last moment may be missing.
+/// Counts the sessions that end together with a session, for the audit stream. An end changes one value and does not
+/// enumerate sessions. So they are counted before the end, from the index or the family's record, and a session created
+/// at the last moment may be missing.
 package struct SessionCascade: Sendable {
     private let store: any RecordStore
 
@@ -10,7 +10,7 @@ package struct SessionCascade: Sendable {
         self.store = store
     }
 
-    /// Counts the other live sessions that end with this one (`Session.endReach`). Access tokens are parts of sessions.
+    /// Counts the other live sessions that end with this one (`Session.endReach`). Access tokens are not counted.
     ///
     /// - Parameters:
     ///   - key: The key of this session.
@@ -32,7 +32,7 @@ package struct SessionCascade: Sendable {
         }
     }
 
-    /// Counts the live sessions of the subject in these lineages, which are all to end.
+    /// Counts the live sessions of the subject in these lineages, before all of them are ended.
     ///
     /// - Parameter lineages: The lineages; `nil` for all.
     package func count(

@@ -19,7 +19,7 @@ package final class SessionCensus: Sendable {
     package func refresh(on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.store.sample(on: loop).flatMap { sample -> EventLoopFuture<Double?> in
             let isWhole = sample.drawn == sample.noted
-            // A session may be noted twice.
+            // The index may list a session twice.
             let keys = isWhole ? Array(Set(sample.keys)) : sample.keys
             return EventLoopFuture.whenAllSucceed(keys.map { self.store.session($0, on: loop) }, on: loop).map {
                 found in

@@ -6,9 +6,9 @@ package import Vocabulary
 /// The rate limiter of one process: in memory, bounded. With the memory store it is the only limiter; in front of a
 /// limiter that several processes share, it is the first check.
 package final class LocalRateLimiter: RateLimiter {
-    /// The treatment of a bucket for which there is no room.
+    /// The treatment of a bucket for which the table has no room.
     package enum WhenFull: Sendable {
-        /// All buckets of a limit without room share one bucket, so that filling the table does not disable the limit.
+        /// Buckets for which the table has no room share one bucket, so that a full table does not disable the limit.
         case share
         /// The request is allowed, because another limiter counts it as well.
         case allow
@@ -62,7 +62,7 @@ package final class LocalRateLimiter: RateLimiter {
     package func allow(_ buckets: [RateBucket], cost: Int) -> RateDecision {
         let now = self.clock.now()
         return self.tables.withLock { tables in
-            /// The buckets to fill; the id is `nil` for the bucket that buckets without room share.
+            /// The buckets to fill; the id is `nil` for the bucket shared by those that have no room.
             var filled: [(limit: String, id: Digest256?)] = []
             var longest: Duration?
             for bucket in buckets {
@@ -115,7 +115,7 @@ package final class LocalRateLimiter: RateLimiter {
 /// The buckets of one limit.
 private struct Table {
     let limit: RateLimit
-    /// The time when each bucket will be empty. The id is `nil` for the bucket that buckets without room share.
+    /// The time when each bucket will be empty. The id is `nil` for the bucket shared by those that have no room.
     var emptyAt: [Digest256?: UnixTime] = [:]
     private var sweptAt: UnixTime?
 

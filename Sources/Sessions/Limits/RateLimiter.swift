@@ -2,7 +2,7 @@ package import Cryptography
 package import NIOCore
 
 /// Limits how often something may be done (sign-in, minting) by the generic cell rate algorithm: a burst at once, then
-/// one action per interval. A bucket is one number, the time when it will be empty. A rejected cost fills nothing.
+/// one action per interval. A bucket is one number, the time when it will be empty. A rejected cost is not added.
 package protocol RateLimiter: Sendable {
     /// Adds `cost` to all buckets if each has room for it; otherwise to none.
     ///
@@ -17,7 +17,7 @@ package protocol RateLimiter: Sendable {
     /// Takes back an allowed cost because the gateway could not serve the request. The bucket still lets through no
     /// more than its limit, whatever was added meanwhile. If the call is lost, the bucket only stays as full as it is.
     ///
-    /// - Parameter cost: The cost that was added to these buckets, given back once per allowed cost.
+    /// - Parameter cost: The cost that `allow` added to these buckets. Each allowed cost may be given back once.
     func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Empties the bucket: a successful try has shown that the tries before it were not an attack. If the call is lost,
@@ -45,8 +45,8 @@ package struct RateLimit: Sendable, Hashable {
     package let burst: Int
     /// The time after which another action may be done, in whole milliseconds.
     package let interval: Duration
-    /// Whether the action waits for what other processes have counted. A wide limit that only protects the store need
-    /// not wait: each process decides by itself, and hears of a rejection before the tries that follow.
+    /// True if the action waits for the counts of other processes. A wide limit that only protects the store need not
+    /// wait: each process decides by itself, and hears of a rejection before the tries that follow.
     package let isAwaited: Bool
 
     package init(_ name: String, burst: Int, interval: Duration, isAwaited: Bool = true) {

@@ -1,7 +1,7 @@
 import HeapModule
 package import Vocabulary
 
-/// A queue of elements by the time when they are due. Finding those that are due costs the logarithm of the rest.
+/// A queue of elements by the time when they are due. Removing a due element takes O(log n) time.
 ///
 /// Elements are never removed from the middle. An unneeded element is returned when it is due, or dropped by `compact`.
 package struct DeadlineQueue<Element: Sendable>: Sendable {

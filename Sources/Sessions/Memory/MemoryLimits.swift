@@ -34,7 +34,8 @@ final class Places: Sendable {
 
 /// The limits that the shards of one memory store share, and the time for which the store remembers ends.
 final class MemoryLimits: Sendable {
-    /// The minimum time for which an end is remembered: longer than any token or request that was judged before it.
+    /// The minimum time for which an end is remembered. No token or request that was judged before the end lasts
+    /// longer.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places
@@ -64,9 +65,9 @@ final class MemoryLimits: Sendable {
 
     /// Returns the time until which an end at `now` is remembered, and whether the end holds a place until then.
     ///
-    /// An end must never fail. If no place is left, it is remembered for the minimum time only. That is enough: the
-    /// records themselves are deleted with the end. Only a write that was judged before the end and made after it needs
-    /// to find the end.
+    /// An end must never fail. If no place is left, the end is remembered for the minimum time only. That is enough:
+    /// the records themselves are deleted with the end. Only a write that was judged before the end and made after it
+    /// needs to find the end.
     func memoryOfEnd(at now: UnixTime, bornUntil: UnixTime) -> (until: UnixTime, holdsPlace: Bool) {
         guard self.ends.take() else { return (now.advanced(by: Self.leastMemory), false) }
         return (max(bornUntil, now.advanced(by: SingleUse.markerLife)), true)

@@ -28,7 +28,7 @@ struct Offspring {
 extension MemoryRecords {
     // MARK: Single-use records
 
-    /// Keeps a record, unless its lineage or owner has ended meanwhile.
+    /// Stores a record, unless its lineage or owner has ended meanwhile.
     mutating func insert(_ draft: OpaqueDraft) throws(StoreError) {
         guard self.mayLive(draft) else { return }
         self.removeRecord(draft.key)
@@ -55,7 +55,7 @@ extension MemoryRecords {
         at now: UnixTime
     ) throws(StoreError) -> Consumption {
         if let standing = self.marker(key, at: now) {
-            // If equal, the attempt repeats its request with the same outcome, because the answer was lost.
+            // An equal marker shows that the attempt repeats its request because the answer was lost.
             return standing == marker ? .done : .spent(standing)
         }
         guard let record = self.record(key, at: now), record.version == judged else { return .changed }

@@ -40,7 +40,7 @@ struct MemoryRecords {
     private struct Kept {
         let key: RecordKey
         var content: Content
-        /// The record's time in the queue of deadlines. Other times there belong to earlier records in this place.
+        /// The record's deadline in the queue. Entries with other times belong to this place's earlier records.
         var due: UnixTime
     }
 
@@ -92,7 +92,7 @@ struct MemoryRecords {
         return self.lapses
     }
 
-    /// Writes a session under its subject's epoch. If its lineage has ended, nothing is kept.
+    /// Writes a session under its subject's epoch. If its lineage has ended, nothing is written.
     mutating func insert(_ new: NewSession, at now: UnixTime) throws(StoreError) {
         guard !self.hasEnded(new.key.lineage) else { return }
         self.removeSession(new.key, for: nil)
@@ -115,7 +115,7 @@ struct MemoryRecords {
         if session.address == standing.record.address {
             self.kept.change(place) { $0.content = .session(stored) }
         } else {
-            // In this order, so that the subject is not without records in between.
+            // Added before the old record is removed, so that the subject is never without records.
             self.keep(.session(stored), under: key)
             _ = self.forget(place)
         }
@@ -180,8 +180,8 @@ struct MemoryRecords {
         return found
     }
 
-    /// Returns the sessions in the places below `end`, the latest first: at most `limit`, and after a look at no more
-    /// than `looks` places. Also returns the place where it stopped; 0 if there are no more.
+    /// Returns at most `limit` sessions from the places below `end`, the latest first, looking at no more than `looks`
+    /// places. Also returns the place where it stopped; 0 if no places are left.
     func sessions(below end: Int64, limit: Int, looks: Int32) -> (keys: [RecordKey], end: Int64) {
         var keys: [RecordKey] = []
         let first = Int32(clamping: min(end, Int64(self.kept.end)))
@@ -265,7 +265,7 @@ struct MemoryRecords {
         self.keep(.session(Stored(record: session, version: self.newVersion(), usedAt: now)), under: new.key)
     }
 
-    /// Keeps a new record under `key`.
+    /// Stores a new record under `key`.
     mutating func keep(_ content: Content, under key: RecordKey) {
         let deadline = content.deadline
         var hashes = [key.hashValue, key.lineage.hashValue]
@@ -285,7 +285,7 @@ struct MemoryRecords {
         }
     }
 
-    /// Removes the record under `key` and keeps its place in the limits.
+    /// Removes the record under `key` without giving back its place in the limits.
     @discardableResult
     mutating func forget(_ key: RecordKey) -> Content? { self.place(of: key).flatMap { self.forget($0) } }
 
@@ -323,7 +323,7 @@ struct MemoryRecords {
         self.remove(place, for: reason)
     }
 
-    /// - Parameter reason: The reason why the session ends; `nil` if another session replaces it.
+    /// Removes a session, which ends for `reason`; `nil` if another session replaces it.
     mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
         if let place = self.place(of: key), self.kept[place]?.content.session != nil { self.remove(place, for: reason) }
     }

@@ -23,7 +23,7 @@ extension MemoryStore {
         return loop.makeSucceededFuture(found.prefix(limit).map(\.key))
     }
 
-    /// The number of places of records that a page looks at, so that no event loop waits long for the lock of a shard.
+    /// The maximum number of places that one page looks at, so that no event loop waits long for the lock of a shard.
     private static let looksPerPage: Int32 = 2048
 
     /// Returns a page of sessions. An `IndexPlace` is a shard and the place in it below which the next page begins.

@@ -43,7 +43,7 @@ package final class MemoryStore: RecordStore {
     ///
     /// - Parameters:
     ///   - longestSession: The longest life of a session of the previous process.
-    ///   - lapsed: Receives the sessions that have ended by time, within one sweep.
+    ///   - lapsed: Called with each session that has ended by time, no later than the next sweep.
     package init(
         maxSessions: Int,
         maxMarkers: Int,
@@ -129,7 +129,7 @@ package final class MemoryStore: RecordStore {
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let now = self.clock.now()
         let wasThere = self.shard(of: key.lineage).records.withLock { $0.end(key, at: now) }
-        // The caches hear of it even if the session was gone: they may keep it some seconds longer than the store.
+        // The caches hear of this even if the session was gone: they may keep a session seconds longer than the store.
         return self.caches.invalidate(.session(key), on: loop).map { wasThere }
     }
 

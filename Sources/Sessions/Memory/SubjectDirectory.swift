@@ -7,13 +7,13 @@ import Vocabulary
 final class SubjectDirectory: Sendable {
     /// The epoch of a subject whose sessions were never ended, and which is not in the directory.
     private static let firstEpoch: UInt64 = 0
-    /// The minimum time for which an end is remembered: the usual maximum life of a provider's token. The end decides
-    /// on tokens that the gateway has not seen (`ForeignSessions`).
+    /// The minimum time for which an end with a place is remembered: the usual maximum life of a provider's token. The
+    /// end also applies to tokens that the gateway has not seen (`ForeignSessions`).
     private static let leastMemory = Duration.seconds(86_400)
 
     private struct Entry {
         var epoch: UInt64
-        /// The number of records of this epoch. The epoch is not forgotten before the last of them.
+        /// The number of records of this epoch. The epoch is not forgotten while it has records.
         var members = 0
         /// The time until which the epoch must be remembered even without members; `nil` if it need not be.
         var remembered: (until: UnixTime, holdsPlace: Bool)?

@@ -18,7 +18,7 @@ extension Document {
     package static var countLimit: Int { 4096 }
 }
 
-/// Identifies a document.
+/// The collection and id that identify a document.
 package struct DocumentKey: Sendable, Hashable {
     package let collection: String
     /// The id, of at most `longestID` bytes.
@@ -44,7 +44,7 @@ package struct DocumentName: Sendable, Hashable {
     }
 }
 
-/// A document in a list.
+/// A document in a list of its collection, with its id.
 package struct ListedDocument<Content: Document>: Sendable {
     package let id: String
     package let stored: Stored<Content>
@@ -55,7 +55,7 @@ package struct ListedDocument<Content: Document>: Sendable {
     }
 }
 
-/// Keeps documents of every kind.
+/// Stores documents of every kind.
 package protocol DocumentStore: Sendable {
     /// Returns the document with this id; `nil` if it does not exist.
     func document<Content: Document>(

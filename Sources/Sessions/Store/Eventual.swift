@@ -35,7 +35,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Returns both answers. Both were asked for already, so they come at the same time.
+    /// Returns both answers. The two questions have been asked already, so they are answered in parallel.
     @inlinable package func and<Other>(_ other: Eventual<Other>) -> Eventual<(Value, Other)> {
         switch (self, other) {
         case (.now(let left), .now(let right)): .now(left.flatMap { left in right.map { (left, $0) } })
@@ -53,7 +53,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Returns the answer as a future of `loop`, which must be the loop of the question.
+    /// Returns the answer as a future of `loop`, which must be the loop on which the question was asked.
     @inlinable package func future(on loop: any EventLoop) -> EventLoopFuture<Value> {
         switch self {
         case .now(let result): loop.makeCompletedFuture(result)
@@ -61,7 +61,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Returns the answer to `async` callers.
+    /// Waits for the answer and returns it.
     package func get() async throws -> Value {
         switch self {
         case .now(let result): try result.get()
@@ -69,7 +69,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Calls `receiver` once, possibly before this returns. Must be called on the loop of the question.
+    /// Calls `receiver` once, possibly before this returns. Must be called on the loop that asked.
     @inlinable package func whenComplete(_ receiver: @escaping (Result<Value, any Error>) -> Void) {
         switch self {
         case .now(let result): receiver(result)

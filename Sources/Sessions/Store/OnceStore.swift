@@ -19,7 +19,7 @@ package struct OnceID: Sendable, Hashable {
 package struct OnceMemory: Sendable, Hashable {
     /// A number that all gateways of the store share. It changes whenever the store may have forgotten ids.
     package let epoch: UInt64
-    /// The time by the store's clock before which presented ids may be forgotten.
+    /// The time, by the store's clock, since which no id has been forgotten early.
     package let since: UnixTime
 
     package init(epoch: UInt64, since: UnixTime) {
@@ -27,8 +27,8 @@ package struct OnceMemory: Sendable, Hashable {
         self.since = since
     }
 
-    /// Reports whether the store may have begun to remember only after something made at `time` was presented. Issuers
-    /// state whole seconds, rounded down.
+    /// Reports whether something made at `time` may have been presented before the store's memory began. Issuers state
+    /// whole seconds, rounded down.
     package func mayFollow(_ time: UnixTime) -> Bool { time.advanced(by: .seconds(1)) <= self.since }
 }
 

@@ -2,11 +2,11 @@ package import NIOCore
 
 /// A kind of record that is replaced by compare-and-swap: only a caller that judged the record can replace it.
 package protocol ReplaceableRecord: StoredRecord {
-    /// Whether a write is acknowledged only after a replica has it, if there are replicas. If false, a failover at any
+    /// True if a write is acknowledged only after a replica has it, if there are replicas. Otherwise, a failover at any
     /// later time may undo an acknowledged write.
     static var isConfirmed: Bool { get }
-    /// Whether a record can no longer be replaced after the store's primary was replaced or restarted. The record may
-    /// have been replaced before that, and the replacement lost.
+    /// True if a record can no longer be replaced once the store's primary was replaced or restarted, because an
+    /// earlier replacement may have been lost.
     static var isBoundToReign: Bool { get }
 }
 
@@ -27,7 +27,7 @@ package enum Replacement: Sendable, Equatable {
     case quarantined
 }
 
-/// Keeps replaceable records of every kind. The records end with their lineage.
+/// Stores replaceable records of every kind. The records end with their lineage.
 package protocol ReplaceableStore: Sendable {
     /// Returns the record under `key`; `nil` if it does not exist or has ended.
     func eventualReplaceable<Record: ReplaceableRecord>(

@@ -78,15 +78,15 @@ extension Session {
         case certified = 5
     }
 
-    /// Added to the form of a session that ends alone.
+    /// Added to the form of a session that ends alone (`endsAlone`).
     private static let aloneBit: UInt8 = 0x40
     /// Added to the form of a session in which somebody acts for the user.
     private static let actorBit: UInt8 = 0x20
     /// Added to the form of a session that includes the name of its realm. Without it, the realm is the default one.
     private static let realmBit: UInt8 = 0x10
-    /// Added to the form of a session whose cookie the browser keeps.
+    /// Added to the form of a session whose cookie outlives the browser's run (`isPersistent`).
     private static let persistentBit: UInt8 = 0x08
-    /// Added to the form of a session that no longer has its first token.
+    /// Added to the form of a session whose first token was replaced (`succession`).
     private static let successionBit: UInt8 = 0x80
 
     private var form: Form {

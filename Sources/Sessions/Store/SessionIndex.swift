@@ -4,26 +4,26 @@ package import Vocabulary
 /// Finds sessions without their keys. The index is written after the fact: a session may be missing for a moment, and a
 /// session that has ended or never began may be listed. Only a session's record says whether it is live.
 package protocol SessionIndex: Sendable {
-    /// Returns the keys of the subject's sessions, in any order. If more than `listCapacity` are noted under one
-    /// secret, only the latest of those are returned.
+    /// Returns the keys of the subject's sessions, in any order. Of the sessions listed under one secret, only the
+    /// latest `listCapacity` are returned.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
-    /// Returns the keys of the sessions whose users had this email address when they began, in any order. If more than
-    /// `listCapacity` are noted under one secret, only the latest of those are returned.
+    /// Returns the keys of the sessions whose users had this email address when they began, in any order. Of the
+    /// sessions listed under one secret, only the latest `listCapacity` are returned.
     func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
     /// Returns a page of all sessions, in an order that the store chooses.
     ///
     /// - Parameter place: The end of the previous page (`SessionPage.next`); `nil` for the first page. A place that no
-    ///   page named finds some sessions or none.
+    ///   page returned yields arbitrary sessions or none.
     func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage>
 
-    /// Returns a random sample of all sessions, or all of them unless there are more than `sampleSize`.
+    /// Returns all sessions if there are at most `sampleSize`, otherwise a random sample.
     func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample>
 }
 
 extension SessionIndex {
-    /// The number of sessions of a subject, or with an address, that are remembered.
+    /// The maximum number of sessions that are listed for one subject or address, under each secret.
     package static var listCapacity: Int { 256 }
     /// The maximum number of sessions on a page.
     package static var pageSize: Int { 100 }
@@ -71,7 +71,7 @@ package struct SessionPage: Sendable {
 
 /// A random sample of all sessions.
 package struct SessionSample: Sendable {
-    /// The number of all noted sessions, including those that have ended.
+    /// The number of all sessions in the index, including those that have ended.
     package var noted: Int
     /// The number of sessions that were drawn, some possibly twice; equal to `noted` if all were drawn.
     package var drawn: Int
@@ -86,7 +86,7 @@ package struct SessionSample: Sendable {
 }
 
 extension Session {
-    /// Whether users find the session among their sessions. Access tokens are parts of other sessions.
+    /// True if the session appears in its user's list of sessions. An access token is part of another session.
     package var isListed: Bool { self.access == nil }
 
     /// The user's email address, verified or not; `nil` if the provider names none.

@@ -4,8 +4,8 @@ package import Vocabulary
 
 /// The errors of a store. They say nothing about the token: absence is an answer, not an error.
 package enum StoreError: Error, Sendable, Equatable {
-    /// The store cannot be reached or cannot guarantee its answer. The answer is 503 with `Retry-After`; nothing is
-    /// burned or cleared.
+    /// The store cannot be reached or cannot guarantee its answer. The gateway answers 503 with `Retry-After`. No token
+    /// is burned, and no cookie is cleared.
     case unavailable
     /// There is no room for another record or marker. Sign-in and mint answer 503; existing sessions continue.
     case full
@@ -13,7 +13,7 @@ package enum StoreError: Error, Sendable, Equatable {
 
 /// A record together with the version that was read. A compare-and-act names the version that was judged.
 ///
-/// It is a class, because it is passed on often and copying a record would count references to its many parts.
+/// It is a class because it is often passed on, and copying a record would retain each of its many parts.
 @usableFromInline
 package final class Stored<Record: Sendable>: Sendable {
     @usableFromInline package let record: Record
@@ -29,30 +29,30 @@ package final class Stored<Record: Sendable>: Sendable {
         self.lastUse = Atomic(usedAt?.milliseconds ?? Self.unknownUse)
     }
 
-    /// The last use that a gateway noted in the store, or the time of the record's writing; `nil` if unknown.
+    /// The last use that a gateway recorded in the store, or the time when the record was written; `nil` if unknown.
     package var usedAt: UnixTime? {
         let time = self.lastUse.load(ordering: .relaxed)
         return time == Self.unknownUse ? nil : UnixTime(milliseconds: time)
     }
 
-    /// Notes a use, unless a later one is known.
+    /// Records a use, unless a later one is known.
     package func noteUse(at time: UnixTime) { self.lastUse.max(time.milliseconds, ordering: .relaxed) }
 }
 
 extension Session {
-    /// The milliseconds after a noted use in which further uses are not noted. `Duration` arithmetic is slower.
+    /// The milliseconds after a recorded use in which no further use is recorded. `Duration` arithmetic is slower.
     var useMilliseconds: Int64 { min(60_000, self.idleLifetime.wholeMilliseconds / 10) }
 }
 
 extension Stored where Record == Session {
-    /// Reports whether a use is to be noted now. Noting every use would cost one write per request.
+    /// Reports whether a use must be recorded now. Recording every use would cost one write per request.
     package func isUseDue(at now: UnixTime) -> Bool {
         let last = self.usedAt ?? self.record.issuedAt
         return now.milliseconds >= last.milliseconds + self.record.useMilliseconds
     }
 }
 
-/// The identity of the exact bytes or value that were judged. Only the store that made it can interpret it.
+/// Identifies the exact bytes or value that were judged. Only the store that made a version can interpret it.
 package struct RecordVersion: Sendable, Hashable {
     package let value: UInt64
 
@@ -72,7 +72,7 @@ package struct NewSession: Sendable {
     }
 }
 
-/// The reach of the end of a presented session.
+/// The part of a lineage that ends with a presented session.
 package enum EndReach: Sendable {
     /// The presenter may not end the session.
     case nothing
@@ -100,13 +100,13 @@ package enum Invalidation: Sendable, Hashable {
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
-    /// Everything that the client with this id got before `before`; if `nil`, also everything that it ever gets.
+    /// Everything that the client with this id got before `before`; `nil` also ends everything that it gets later.
     case client(String, before: UnixTime?)
     /// A replaceable record ended or changed.
     case record(RecordKey)
     /// A document was written or deleted.
     case document(DocumentName)
-    /// Ends nothing, but all that is cached may be wrong: after a reload, or if the store lost or forgot something.
+    /// Nothing ended, but everything cached may be wrong, after a reload or because the store lost or forgot something.
     case all
 }
 
@@ -126,8 +126,8 @@ package enum SessionFinding: Sendable {
 /// Receives the finding, or the store's error.
 package typealias SessionReceiver = (Result<SessionFinding, StoreError>) -> Void
 
-/// Everything that a deployment keeps. The gateway judges in Swift; the store compares and acts in one atomic step over
-/// records that it does not interpret, and never replaces a single-use record.
+/// The store of a deployment's whole state. The gateway makes the decisions. The store compares and acts in one atomic
+/// step over records that it does not interpret, and never replaces a single-use record.
 ///
 /// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is
 /// written; absence is a value, not an error.
@@ -164,10 +164,10 @@ extension RecordStore {
     }
 }
 
-/// Keeps sessions.
+/// Stores, finds and ends sessions.
 package protocol SessionStore: Sendable {
-    /// Returns the live session under `key`: neither expired, idled out, ended with its lineage, nor made before the
-    /// subject's current epoch. `nil` if no session is live.
+    /// Returns the session under `key` if it is live: it has not expired, idled out or ended with its lineage, and was
+    /// made in the subject's current epoch. Otherwise `nil`.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
 
     /// Finds the live session under `key` without a future, or the reason for its absence. Used for every request with
@@ -201,7 +201,7 @@ package protocol SessionStore: Sendable {
     /// Counts the live sessions among these sessions of the subject, without access tokens (`Session.isListed`).
     func liveCount(of subject: String, _ sessions: [RecordKey], on loop: any EventLoop) -> EventLoopFuture<Int>
 
-    /// Notes a use of the session now, which extends its idle deadline. If a note is lost, the session ends early.
+    /// Records a use of the session now, which extends its idle deadline. If the call is lost, the session ends early.
     func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Ends one session and returns true if it existed.
@@ -232,8 +232,8 @@ package protocol SessionStore: Sendable {
     /// later if they ended several times at once, and 0 if they never ended.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 
-    /// Returns the time by the clock that makes epochs: an end that begins after this call has no earlier epoch. In a
-    /// Redis Cluster its epoch may be earlier by as much as the clocks of the primaries differ.
+    /// Returns the time of the clock that sets epochs. An end that begins after this call has no earlier epoch, except
+    /// in a Redis Cluster, where it may be earlier by as much as the clocks of the primaries differ.
     func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime>
 }
 

@@ -6,7 +6,7 @@ package import Vocabulary
 /// Single use never fails open. If there are replicas, a use is acknowledged only after a replica has it. A record
 /// written before the store's primary was replaced or restarted is never used.
 package protocol SingleUseRecord: StoredRecord {
-    /// Whether records of the kind are read together with their parent session (`RecordStore.singleUseWithParent`).
+    /// True if records of the kind are read together with their parent session (`RecordStore.singleUseWithParent`).
     static var isReadWithParent: Bool { get }
 }
 
@@ -20,7 +20,7 @@ package enum SingleUse {
     package static let markerLife = Duration.seconds(3600)
 }
 
-/// One attempt to use or replace a record. If it is repeated because its answer was lost, its id identifies it.
+/// One attempt to use or replace a record. If its answer was lost, it is repeated with the same id.
 package struct AttemptID: Sendable, Hashable {
     package let value: String
 
@@ -65,11 +65,11 @@ package struct LookupWithParent<Record: SingleUseRecord>: Sendable {
 
 /// The answer to a compare-and-act on a single-use record.
 package enum Consumption: Sendable, Equatable {
-    /// This attempt consumed the record, now or when it was made before.
+    /// This attempt consumed the record, now or in an earlier try.
     case done
     /// Another attempt had consumed or burned the record.
     case spent(Marker)
-    /// The record is not the judged one, or it or its parent session is gone. The caller judges again or rejects.
+    /// The record has changed, or the record or its parent session is gone. The caller judges again or rejects.
     case changed
     /// The record was written under another reign of the store's primary. A failover or a restart has happened since,
     /// and it is unknown whether the record was used. It is never used, and nothing was written. Only a store that can
@@ -92,9 +92,9 @@ package enum NewRecord: Sendable {
     }
 }
 
-/// Keeps single-use records of every kind.
+/// Stores single-use records of every kind.
 package protocol SingleUseStore: Sendable {
-    /// Keeps a record until it is used or expires, or not at all if the lineage has ended. Fails with `.full` if there
+    /// Stores a record until it is used or expires, or not at all if its lineage has ended. Fails with `.full` if there
     /// is no room.
     func create<Record: SingleUseRecord>(
         _ record: Record,
@@ -125,9 +125,9 @@ package protocol SingleUseStore: Sendable {
     ) -> EventLoopFuture<Consumption>
 
     /// Makes sure that the marker will not be lost. The attempt that left the marker calls this before its result is
-    /// reported: its first answer may have been lost because that was not certain.
+    /// reported: its first answer may have been withheld because the marker was not yet safe.
     ///
-    /// Fails with `.unavailable` if it is still uncertain, or if the marker is gone.
+    /// Fails with `.unavailable` if the marker may still be lost, or is gone.
     func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 

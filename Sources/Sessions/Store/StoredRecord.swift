@@ -7,8 +7,8 @@ package protocol RecordCodable: Sendable {
     /// Writes every part of the record, in a fixed order.
     func write(to writer: inout CompactWriter)
 
-    /// Reads the output of `write(to:)`. Swift evaluates the arguments of a call in order, so an initialiser's
-    /// arguments may be read in place: they are in the order of the fields.
+    /// Reads the output of `write(to:)`. Swift evaluates the arguments of a call in order, so fields may be read
+    /// directly in the arguments of an initialiser.
     static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Self
 }
 
@@ -17,7 +17,7 @@ package protocol RecordCodable: Sendable {
 /// The conforming type is the one place for everything particular to the kind: the letter of its keys, its bytes, how
 /// long a record lives and how large it may be.
 package protocol StoredRecord: RecordCodable {
-    /// The kind of every key under which the kind's records are kept.
+    /// The kind in the keys of these records.
     static var kind: RecordKind { get }
     /// The longest life of a record of the kind, whatever its own terms say.
     static var longestLife: Duration { get }
@@ -36,8 +36,7 @@ package struct RecordTerms: Sendable, Hashable {
     /// The time when the lifetime began; a record that replaces another keeps this time.
     package var since: UnixTime
     package var expiresAt: UnixTime
-    /// The subject whose end of sessions also ends the record, and the epoch of the record; `nil` while no subject is
-    /// known.
+    /// The subject with whose sessions the record ends, and the record's epoch; `nil` while no subject is known.
     package var owner: RecordOwner?
     /// The session that must still exist if the record is used to create something.
     package var parent: RecordKey?

@@ -8,7 +8,7 @@ extension CompactWriter {
     /// Writes a time as milliseconds since 1970.
     package mutating func write(_ time: UnixTime) { self.write(time.milliseconds) }
 
-    /// Writes a duration exactly, in both parts that the standard library keeps.
+    /// Writes a duration exactly, as its seconds and attoseconds.
     package mutating func write(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self.write(seconds)
@@ -69,7 +69,7 @@ extension CompactReader {
         return lineage
     }
 
-    /// Reads the key of a record of this kind, as `CompactWriter` wrote it. Look-ups rely on the kind.
+    /// Reads the key of a record of this kind, as `CompactWriter` wrote it. Any other kind is an error.
     package mutating func key(of kind: RecordKind) throws(CompactFormatError) -> RecordKey {
         let key = try self.key()
         guard key.kind == kind else { throw CompactFormatError() }

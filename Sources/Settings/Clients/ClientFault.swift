@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The reason why a client from the management API is rejected, in the words of a problem in the file.
+/// The reason why a client from the management API is rejected, in the words of a problem in the settings file.
 package struct ClientFault: Error, Sendable, Hashable {
     /// The client whose member is wrong; `nil` if the change breaks another part of the settings.
     package let clientID: String?
@@ -41,6 +41,6 @@ package struct ClientFault: Error, Sendable, Hashable {
         self.fix = fix ?? problem.fix
     }
 
-    /// `session_transfer.enforce_device_binding: found "imei"; allowed: none or ip; write one of these words`
+    /// The fault as text, e.g. `session_transfer.on_replay: found "end"; allowed: refuse or revoke_derived; write …`.
     package var sentence: String { "\(self.key): found \(self.found); allowed: \(self.allowed); \(self.fix)" }
 }

@@ -36,7 +36,7 @@ struct ClientObject {
         return .object(members)
     }
 
-    /// Returns the default of each member, unless the default differs between clients.
+    /// Returns the default of each member that has the same default for every client.
     static func defaults(of section: Section) -> JSONValue {
         var members: [String: JSONValue] = [:]
         for key in section.keys where !Self.fileKeys.contains(key.name) {
@@ -130,7 +130,7 @@ struct ClientObject {
         )
     }
 
-    /// Converts a text, or a value of the wrong shape, which the decoder then rejects.
+    /// Converts a text, or a value of the wrong type that the decoder then rejects.
     private static func node(_ value: JSONValue) -> YAMLNode {
         switch value {
         case .null: self.plain("null")

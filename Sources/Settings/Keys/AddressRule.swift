@@ -48,7 +48,7 @@ extension TextRule {
         return .block(block)
     }
 
-    /// The URL with which clients reach a host.
+    /// The URL at which clients reach a host.
     static let publicURL = TextRule(
         "URL",
         allowed: "scheme, host and port, e.g. https://app.example.com",
@@ -60,7 +60,7 @@ extension TextRule {
         return .url(try Self.origin(text))
     }
 
-    /// The URL with which clients reach a host, or the hosts of a wildcard.
+    /// The URL at which clients reach a host, or the hosts of a wildcard.
     static let hostURL = TextRule(
         "URL",
         allowed: "scheme, host and port, e.g. https://app.example.com, or \"https://*.example.com\" for many names",
@@ -173,14 +173,14 @@ extension ListenAddress {
 }
 
 extension TextRule {
-    /// The scheme of a socket of this machine.
+    /// The scheme of a Unix domain socket.
     static let socketScheme = "unix:"
     /// The maximum length of a socket's path. Linux has 108 bytes for it, including the final NUL.
     private static let longestSocketPath = 107
     /// The beginnings of socket addresses in other products.
     private static let foreignSockets = ["http+unix:", "http://unix:", "unix//", "unix@"]
 
-    /// Reads the address of a server: a URL, or `unix:` and the path of a socket, which becomes a text.
+    /// Reads the address of a server: a URL, or `unix:` and a path. A socket is returned as a text.
     private static func server(_ text: String) throws(SyntaxFault) -> SettingValue {
         let lowercased = text.lowercased()
         guard !Self.foreignSockets.contains(where: { lowercased.hasPrefix($0) }) else {
@@ -226,7 +226,7 @@ extension TextRule {
         return PublicURL(isHTTPS: isHTTPS, host: host, port: port == (isHTTPS ? 443 : 80) ? nil : port)
     }
 
-    /// Reads `host[:port]`, with the host in lower case and without a trailing dot.
+    /// Reads `host[:port]`. The host is returned in lower case and without a trailing dot.
     static func authority(_ text: String) -> (host: String, port: Int?)? {
         if text.first == "[" {
             guard let bracket = text.lastIndex(of: "]") else { return nil }
@@ -276,8 +276,8 @@ extension TextRule {
 }
 
 extension PublicURL {
-    /// Reads a text as the settings do, in the form that is sent: in lower case, without the scheme's own port. `nil`
-    /// if the settings reject the text as the URL of one host.
+    /// Reads a URL as the settings do: in lower case, without the scheme's default port. `nil` if the settings reject
+    /// the text as the URL of one host.
     package init?(_ text: String) {
         guard !text.utf8.contains(UInt8(ascii: "*")), let url = try? TextRule.origin(text) else { return nil }
         self = url

@@ -5,7 +5,7 @@ package enum ForeignKeys {
     package struct Advice: Sendable {
         /// The names in other products.
         package var names: [String]
-        /// The sections for the advice, such as `provider.oidc`; the top level is an empty text. `nil` for all.
+        /// The sections for this advice, such as `provider.oidc`, or "" for the top level; `nil` for all sections.
         package var sections: [String]?
         /// The keys that the sentence names, by their paths in the table.
         package var keys: [String]
@@ -270,7 +270,7 @@ package enum ForeignKeys {
     /// `hosts[0].routes[2].groups`; `nil` if there is no advice.
     package static func sentence(for name: String, at path: String) -> String? {
         var section = path.dropLast(name.count).split(separator: ".").map { $0.prefix { $0 != "[" } }
-        // Routes of hosts have the keys of top-level routes, and elements of `providers` those of `provider`.
+        // Routes of hosts have the keys of top-level routes, and elements of `providers` have the keys of `provider`.
         if section.count > 1, section[0] == "hosts" { section.removeFirst() }
         if section.first == "providers" { section[0] = "provider" }
         let place = section.joined(separator: ".")

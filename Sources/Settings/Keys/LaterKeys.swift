@@ -1,5 +1,5 @@
-/// Names of settings that an operator may expect in another place. The message for such a name says what exists instead
-/// of suggesting a similar name.
+/// Names of settings that an operator may expect in another place. The message for such a name points to the right
+/// setting and does not suggest a similar name.
 enum LaterKeys {
     private static let keys = [
         "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
@@ -10,7 +10,7 @@ enum LaterKeys {
         "telemetry.export_timeout": "set the variable OTEL_BSP_EXPORT_TIMEOUT, in milliseconds",
     ]
 
-    /// Returns what exists instead of the key at `path`; `nil` if the path is not listed.
+    /// Returns the setting to use instead of the key at `path`; `nil` if the path is not listed.
     static func sentence(for path: String) -> String? { self.keys[path] }
 
     /// Returns a hint for names under which operators often write the secret itself; `nil` for other names.

@@ -1,5 +1,5 @@
 extension Section {
-    /// An element of `listen`.
+    /// The keys of an element of `listen`.
     static let listener = Section([
         SettingsKey(
             "address",
@@ -43,12 +43,12 @@ extension Section {
         ),
     ])
 
-    /// `redirect_http`.
+    /// The keys of `redirect_http`.
     static let redirectListener = Section(
         [Self.listener["address"], Self.listener["proxy_protocol"]].compactMap(\.self)
     )
 
-    /// `admin.listen` and `authorization.listen`.
+    /// The keys of `admin.listen` and `authorization.listen`.
     static let innerListener = Section(
         [
             Self.listener["address"],

@@ -77,13 +77,13 @@ extension TextRule {
 
 /// The parts of a scrypt hash in either of its forms.
 private struct ScryptParts {
-    /// Whether the hash is a PHC string, with the logarithm of N as its first cost and standard base64.
+    /// True if the hash is a PHC string, whose first cost is the logarithm of N, in standard base64.
     let isPHC: Bool
     let costs: [Substring]
     let salt: Substring
     let hash: Substring
 
-    /// `nil` if the text has neither form.
+    /// Splits a hash into its parts; `nil` if the text has neither form.
     init?(_ text: String) {
         let own = text.split(separator: ":", omittingEmptySubsequences: false)
         let phc = text.split(separator: "$", omittingEmptySubsequences: false)
@@ -104,6 +104,6 @@ private struct ScryptParts {
         }
     }
 
-    /// The characters of the base64 that are neither letters nor digits.
+    /// The characters of the base64 alphabet that are neither letters nor digits.
     var signs: String.UTF8View { (self.isPHC ? "+/" : "-_").utf8 }
 }

@@ -33,8 +33,8 @@ extension TextRule {
 
     /// Decodes the escapes of a pattern: `/%C3%BC/**` becomes `/ü/**`.
     ///
-    /// - Throws: If an escape encodes a character that no route can have, because apps read it in two ways, or one that
-    ///   has a meaning in patterns.
+    /// - Throws: If an escape encodes a character that no route can have, because apps read it in two ways, or a
+    ///   character that has a meaning in patterns.
     private static func decoded(pattern: String) throws(SyntaxFault) -> String {
         guard pattern.utf8.contains(UInt8(ascii: "%")) else { return pattern }
         let plain = pattern.utf8.filter { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") }.count

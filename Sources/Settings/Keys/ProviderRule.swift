@@ -59,14 +59,14 @@ extension TextRule {
         return .text(text)
     }.hidingQuery
 
-    /// This rule for a URL whose query may contain a key.
+    /// A copy of this rule that hides the query of the URL, which may contain a key.
     private var hidingQuery: TextRule {
         var rule = self
         rule.hidesQuery = true
         return rule
     }
 
-    /// - Parameter allowsPlainHTTP: Whether http is allowed beyond loopback.
+    /// Checks a URL that the gateway calls. With `allowsPlainHTTP`, http is also allowed beyond loopback.
     private static func checkProviderURL(
         _ text: String,
         allowsQuery: Bool,
@@ -97,7 +97,7 @@ extension TextRule {
         }
     }
 
-    /// The value for no proxy, whatever the environment says.
+    /// The value that means no proxy, even if the environment names one.
     static let noProxy = "none"
 
     /// The proxy for the calls to a provider, which may contain a password.
@@ -158,10 +158,10 @@ extension TextRule {
     /// The name of a trait, as in `identity.traits.<name>`.
     static let traitName = Self.word("trait", most: 64, signs: "-_")
 
-    /// The path to the claim with the user's id, which `ClaimSettings.path(_:)` reads.
+    /// The path to the claim with the user's id, in the syntax of `ClaimSettings.path(_:)`.
     static let subjectPath = claimPath("names joined by dots such as data.id") { ClaimSettings.path($0) != nil }
 
-    /// The path to the claim of a trait, which `ClaimSettings.Trait` reads.
+    /// The path to the claim of a trait, in the syntax of `ClaimSettings.Trait`.
     static let traitPath = claimPath(
         "names joined by dots such as realm_access.roles or groups.name, also within lists, and {} for an object's names"
     ) { ClaimSettings.Trait(name: "trait", at: $0) != nil }
@@ -223,7 +223,7 @@ extension TextRule {
             && text.split(separator: " ", omittingEmptySubsequences: false).allSatisfy { !$0.isEmpty }
     }
 
-    /// An algorithm for a provider's signatures of tokens.
+    /// A signature algorithm of a provider's tokens.
     static let signatureAlgorithm = TextRule(
         "algorithm",
         allowed: alternatives(OpenIDSettings.algorithms),
@@ -259,7 +259,7 @@ extension TextRule {
         insteadOfAll: "remove it: users with any other address choose on the sign-in page"
     )
 
-    /// - Parameter fix: The advice for `*`.
+    /// Returns a rule for the domain of email addresses, with the advice `fix` for the text `*`.
     private static func emailDomain(insteadOfAll fix: String) -> TextRule {
         TextRule(
             "domain",

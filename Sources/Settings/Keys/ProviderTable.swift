@@ -4,7 +4,7 @@ private let day: Duration = .seconds(86_400)
 
 /// Keys that several kinds of providers share.
 extension Section {
-    /// The keys for the HTTP proxy in front of a provider.
+    /// The keys for the HTTP proxy through which a provider is called.
     static let outgoing = [
         SettingsKey(
             "http_proxy",

@@ -63,7 +63,7 @@ struct SettingsTree: Sendable {
         self.key = key
     }
 
-    /// Creates the mapping that a value stands for if it is written alone: it is then the value of the key `name`.
+    /// Creates the mapping for which `setting` is a shorthand. Its key `name` has the value `setting`.
     init(standingFor setting: Setting, named name: String) {
         self.init(origin: setting.origin)
         self[name] = setting

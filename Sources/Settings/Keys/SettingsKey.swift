@@ -5,12 +5,12 @@
 package struct SettingsKey: Sendable {
     package var name: String
     package var kind: SettingKind
-    /// The default as an operator would write it, or in a few words; `nil` if none exists.
+    /// The default as an operator would write it, or in a few words; `nil` if the key has no default.
     package var fallback: String?
     package var isRequired: Bool
     /// A description of what the key does, in one or two sentences.
     package var purpose: String
-    /// The name of the key's variable, if it is not the one that follows from the key's path.
+    /// The name of the key's environment variable; `nil` for the name that follows from the key's path.
     package var environmentName: String?
     /// The `SettingPlace` of the value; `nil` if `SettingsBuilder` uses the value in another way.
     private(set) var place: (any Sendable)?
@@ -144,7 +144,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The section below this key, and the step of a path into it; `nil` if none exists.
+    /// The section in a value of this kind, and the step of a path into the section; `nil` if the kind has none.
     package var section: (section: Section, step: String)? {
         switch self {
         case .section(let section), .shorthand(_, let section): (section, "")
@@ -158,7 +158,7 @@ package indirect enum SettingKind: Sendable {
 /// The keys of a mapping.
 package struct Section: Sendable {
     package var keys: [SettingsKey]
-    /// Whether the mapping turns a feature on. Without the mapping, the defaults of its keys have no effect.
+    /// True if the mapping turns a feature on. Without the mapping, the defaults of its keys have no effect.
     package var isOption: Bool
     /// The names of the keys, for a message.
     let names: String

@@ -121,7 +121,7 @@ extension TextRule {
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
     }
 
-    /// A number that identifies something. It is not a quantity and is written in quotes in YAML.
+    /// An id that consists of digits. In YAML it is written in quotes.
     static let number = TextRule(
         "number",
         allowed: "1 to 32 digits",

@@ -83,7 +83,7 @@ extension Section {
         isOption: true
     )
 
-    /// The keys for the sending of spans, which only variables of OpenTelemetry set. They are not keys of the file.
+    /// The keys for sending spans. They are not keys of the file: only OpenTelemetry's environment variables set them.
     static let exporter = Section([
         SettingsKey(
             "timeout",
@@ -119,7 +119,7 @@ extension Section {
 }
 
 extension TextRule {
-    /// A share of traces.
+    /// A share of traces, from 0 to 1.
     static let ratio: TextRule = {
         var rule = TextRule(
             "ratio",
@@ -131,10 +131,10 @@ extension TextRule {
         return rule
     }()
 
-    /// The name of an attribute of OpenTelemetry.
+    /// The name of an OpenTelemetry attribute.
     static let attributeName = Self.word("attribute name", most: 128, signs: "-._/")
 
-    /// Fields for a collector, in the form of `OTEL_EXPORTER_OTLP_HEADERS`.
+    /// Header fields for a collector, in the form of `OTEL_EXPORTER_OTLP_HEADERS`.
     static let collectorFields = TextRule(
         "list of name=value",
         allowed: "name=value,name=value with percent-encoded values, e.g. authorization=Bearer%20abc",

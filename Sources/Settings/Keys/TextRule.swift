@@ -8,11 +8,11 @@ package struct TextRule: Sendable {
     package var name: String
     /// The allowed form, for a message, with an example.
     package var allowed: String
-    /// A regular expression for the JSON schema; looser than `read`, never stricter.
+    /// A regular expression for the JSON schema. It may be looser than `read`, but never stricter.
     package var pattern: String?
-    /// The bounds if the text is a number, which YAML reads as a number without quotes.
+    /// The bounds if the text is a number, which YAML reads as a number if it has no quotes.
     package var bounds: ClosedRange<Int>?
-    /// Whether the text is a URL whose query may contain a secret and is never shown.
+    /// True if the text is a URL whose query may contain a secret and is never shown.
     var hidesQuery = false
     let read: @Sendable (String) throws(SyntaxFault) -> SettingValue
 
@@ -55,7 +55,7 @@ extension TextRule {
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
     }
 
-    /// Creates a rule for letters, digits and `signs`, which begin with `-`.
+    /// Creates a rule for a word of letters, digits and `signs`. The first sign must be `-`.
     static func word(_ name: String, most: Int, signs: String = "-._~") -> TextRule {
         TextRule(
             name,
@@ -94,7 +94,7 @@ extension TextRule {
         fix: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil }
 
-    /// A page of a client's web app.
+    /// The URL of a page where users sign in or change their password.
     static let loginPage = TextRule(
         "URL",
         allowed: "an https URL, or an http URL on loopback, e.g. https://app.example.com/login",
@@ -204,7 +204,7 @@ extension TextRule {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isTokenByte }
     }
 
-    /// A field value (RFC 9110 5.5) of ASCII.
+    /// A field value (RFC 9110 5.5) in ASCII.
     static let fieldValue = TextRule(
         "field value",
         allowed: "1 to 1024 visible ASCII characters, with spaces between them",
@@ -274,7 +274,7 @@ extension TextRule {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
     }
 
-    /// An alternative name of a certificate.
+    /// A subject alternative name of a certificate.
     static let certificateName = TextRule(
         "certificate name",
         allowed:
@@ -338,7 +338,7 @@ extension TextRule {
 }
 
 extension UInt8 {
-    /// Whether the byte is a `tchar` (RFC 9110 5.6.2).
+    /// True if the byte is a `tchar` (RFC 9110 5.6.2).
     var isTokenByte: Bool {
         self.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self)
     }

@@ -22,7 +22,7 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// Creates a value without a file: it has no client and accepts none.
     package init() {}
 
-    /// - Parameter builder: A builder that has built nothing, with files that repeat their first results.
+    /// - Parameter builder: A builder that has built nothing, whose files repeat the results of their first read.
     init(_ builder: SettingsBuilder, native: SessionSettings.Lifetimes) {
         self.builder = builder
         let trees = builder.tree.trees("clients").compactMap { tree in
@@ -51,9 +51,9 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// The mirror has no tree, because the tree contains hashes of passwords.
     package var customMirror: Mirror { Mirror(self, children: ["ids": self.ids]) }
 
-    /// Returns the members as the gateway stores them, each value as it is shown, e.g. durations in seconds.
+    /// Returns the members in the form in which the gateway stores and shows them, e.g. durations in seconds.
     ///
-    /// - Throws: The fault of a member by itself.
+    /// - Throws: The fault of the first invalid member.
     package func normalised(_ members: JSONValue) throws(ClientFault) -> JSONValue {
         var object = ClientObject(file: .file)
         let tree = object.tree(of: members)
@@ -64,7 +64,7 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// Returns the clients, with some of them changed.
     ///
     /// - Parameter changes: The clients that differ from the file or are not in it, by id; `nil` for a deleted client.
-    /// - Throws: The fault of a client, or of what depends on it.
+    /// - Throws: The fault of a client, or of a setting that depends on it.
     package func clients(changed changes: [String: ClientDefinition?]) throws(ClientFault) -> [ClientSettings] {
         guard var builder = self.builder else { return [] }
         var elements: [Setting] = []
@@ -93,7 +93,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         return settings.clients
     }
 
-    /// - Parameter written: The client in the file, whose files the changed client keeps; `nil` for a new client.
+    /// Builds a changed client. It keeps the files of `written`, the client in the file (`nil` for a new client).
     private func setting(
         _ definition: ClientDefinition,
         _ id: String,

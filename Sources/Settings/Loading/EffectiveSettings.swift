@@ -14,7 +14,7 @@ enum EffectiveSettings {
         }
     }
 
-    /// Returns, by key, the values that follow from other keys or from the machine. The table describes them in words.
+    /// Returns, by key, the values that follow from other keys or the machine, which the table describes in words.
     private static func valuesInUse(_ settings: Settings, _ tree: SettingsTree) -> [String: String] {
         var values = ["event_loops": "\(settings.eventLoops)", "session.cookie": self.cookieName(settings)]
         for (index, host) in settings.hosts.enumerated() {

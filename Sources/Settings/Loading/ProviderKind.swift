@@ -68,7 +68,7 @@ extension ProviderKind {
 }
 
 extension Section {
-    /// The keys of `provider`, with which users sign in.
+    /// The keys of `provider`, the only provider with which users sign in.
     static let provider = Section(Self.kinds + Self.outgoing)
 
     /// The keys of the kinds of providers, which exclude each other.
@@ -77,7 +77,7 @@ extension Section {
         return SettingsKey(kind.key, .section(kind.table), kind.purpose + rule)
     }
 
-    /// An element of `providers`.
+    /// The keys of an element of `providers`.
     static let namedProvider = Section(
         [
             SettingsKey(

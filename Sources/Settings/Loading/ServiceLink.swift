@@ -4,7 +4,7 @@ import Vocabulary
 /// A variable that Kubernetes sets in each container of a namespace for a service ("service links"). The service
 /// `sallyport-redis` sets `SALLYPORT_REDIS_SERVICE_HOST` and others, which look like settings of the gateway.
 ///
-/// Both name and value must have the shape of a service link, so that a misspelt setting is not one.
+/// Both name and value must have the shape of a service link, so that a misspelt setting is not taken for one.
 ///
 /// | name after the service's | value |
 /// |---|---|
@@ -17,8 +17,7 @@ enum ServiceLink {
     /// The name of a service's port is a DNS label (RFC 1123 2.1).
     private static let longestPortName = 63
 
-    /// - Parameters:
-    ///   - name: The name of the variable, which begins with the name of a service.
+    /// Reports whether a variable is a service link. `name` begins with the name of a service.
     static func matches(_ name: String, _ value: String) -> Bool {
         let parts = name.split(separator: "_", omittingEmptySubsequences: false)
         guard parts.allSatisfy({ $0.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) } }) else {
@@ -52,15 +51,15 @@ enum ServiceLink {
         }
     }
 
-    /// Whether the parts are the name of a port: letters, digits and inner hyphens (`_` here). Old kubelets write a `_`
-    /// before a digit at the beginning.
+    /// Reports whether the parts are the name of a port: letters, digits and inner hyphens (`_` here). Old kubelets
+    /// write a `_` before a leading digit.
     private static func isPortName(_ parts: ArraySlice<Substring>) -> Bool {
         let words = parts.first?.isEmpty == true && parts.count > 1 ? parts.dropFirst() : parts
         return words.joined(separator: "_").utf8.count <= Self.longestPortName
             && words.first?.isEmpty == false && words.last?.isEmpty == false
     }
 
-    /// Whether a value is a URL such as `tcp://10.0.0.1:6379` or `tcp://[fd00::1]:6379`.
+    /// Reports whether a value is a URL such as `tcp://10.0.0.1:6379` or `tcp://[fd00::1]:6379`.
     private static func isURL(_ value: String, of transport: String, port: Substring?) -> Bool {
         let scheme = transport.lowercased() + "://"
         guard value.hasPrefix(scheme) else { return false }
@@ -72,7 +71,7 @@ enum ServiceLink {
         return host.hasSuffix("]") && IPAddress(String(host.dropFirst().dropLast()))?.isV4 == false
     }
 
-    /// Whether a text is a port's number as Kubernetes writes it.
+    /// Reports whether a text is a port number as Kubernetes writes it.
     private static func isNumber(_ text: some StringProtocol) -> Bool {
         guard let number = UInt16(text), number > 0 else { return false }
         return "\(number)" == text

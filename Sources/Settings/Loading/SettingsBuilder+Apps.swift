@@ -55,7 +55,7 @@ extension SettingsBuilder {
 }
 
 extension ClientSettings {
-    /// Whether a callback of the client is on the host, for users of the host's providers.
+    /// Reports whether the client serves users of the host's providers and has a callback on the host.
     ///
     /// - Parameter hosts: All hosts. A wildcard does not cover names that have their own host.
     package func hasCallback(on host: HostSettings, among hosts: [HostSettings]) -> Bool {
@@ -67,12 +67,12 @@ extension ClientSettings {
             }
     }
 
-    /// Whether the client has native apps.
+    /// True if the client names native apps.
     fileprivate var namesApps: Bool { !self.iosAppIDs.isEmpty || !self.androidApps.isEmpty }
 }
 
 extension SettingsTree {
-    /// Whether the mapping of a client describes a native app.
+    /// Reports whether the mapping of a client describes a native app.
     func isNativeApp(_ client: ClientSettings) -> Bool {
         if let type = self.text("app_type") { return type == "native" }
         return client.canCreateTransferToken || !client.iosAppIDs.isEmpty || !client.androidApps.isEmpty

@@ -1,7 +1,7 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The listener where other proxies ask.
+/// The listener where other proxies ask whether a request is allowed.
 extension SettingsBuilder {
     /// Builds `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
     mutating func setAuthorization(_ settings: inout Settings) {
@@ -33,7 +33,6 @@ extension SettingsBuilder {
         return authorization
     }
 
-    /// Sets `peer_certificate`.
     private mutating func setPeerCertificate(
         of authorization: inout AuthorizationSettings,
         _ tree: SettingsTree,
@@ -89,7 +88,7 @@ extension SettingsBuilder {
 
     private mutating func checkDialects(_ dialects: [AuthorizationDialect], _ tree: SettingsTree) {
         let isDoubled = Set(dialects).count != dialects.count
-        // A rejected element is missing here.
+        // A rejected element is missing from the list.
         guard isDoubled || dialects.isEmpty && !self.isPartial else { return }
         self.report(
             tree.place(of: "dialects"),

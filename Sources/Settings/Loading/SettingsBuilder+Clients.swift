@@ -71,7 +71,7 @@ extension SettingsBuilder {
         return secrets.map { Secret(Array($0)) }
     }
 
-    /// Returns the content of the client's file of public keys, which only the module JOSE can read.
+    /// Returns the content of `jwks_file` as bytes, because only the module JOSE can read it.
     private mutating func clientKeys(_ tree: SettingsTree) -> [UInt8]? {
         let allowed = "a JWK set (RFC 7517 5) of public keys for RS256, PS256, ES256 or EdDSA"
         guard let json = self.content("jwks_file", of: tree, allowed: allowed) else { return nil }
@@ -123,7 +123,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports a kit that is enabled for a client and not configured, or that signs in users of other providers.
+    /// Reports a kit that is enabled for a client but not configured, or that signs in only users of other providers.
     private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree) {
         let configured = self.tree.tree("native_social")
         let place = tree.place(of: "native_social_login")
@@ -148,7 +148,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports a client without credentials whose address field would be trusted: anybody can claim to be it.
+    /// Reports a client without credentials whose address field would be trusted: anybody can claim to be that client.
     private mutating func checkTrust(in client: SettingsTree) {
         guard client.isPublicClient, !self.isPartial else { return }
         self.report(
@@ -161,6 +161,6 @@ extension SettingsBuilder {
 }
 
 extension SettingsTree {
-    /// Whether the client has no credential.
+    /// True if the client has no credential.
     fileprivate var isPublicClient: Bool { self["client_secret_file"] == nil && self["jwks_file"] == nil }
 }

@@ -37,8 +37,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// Whether a web origin and a host probably belong to one site: they have the same scheme and the same last two
-    /// labels. A registry with two labels such as `co.uk` is treated as a site, so a warning may be missing there.
+    /// Reports whether a web origin and a host probably belong to one site, by their scheme and their last two labels.
+    /// A registry with two labels such as `co.uk` is treated as a site, so a warning may be missing there.
     private static func isSameSite(_ origin: String, _ url: PublicURL) -> Bool {
         let parts = origin.lowercased().split(separator: ":", maxSplits: 1)
         guard parts.count == 2, parts[0] == url.scheme else { return false }

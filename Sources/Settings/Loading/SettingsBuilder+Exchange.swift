@@ -1,5 +1,5 @@
 extension SettingsBuilder {
-    /// Sets the sign-ins of web to native.
+    /// Sets the sign-ins that native apps may request in the browser (`exchange`).
     mutating func setExchange(_ exchange: inout ExchangeSettings, _ provider: (any ProviderSettings)?) {
         let tree = self.tree.tree("exchange")
         exchange.providers = (tree?.pairs("providers") ?? []).map {

@@ -35,7 +35,7 @@ extension SettingsBuilder {
         return FixedUsersSettings(users)
     }
 
-    /// Warns if the users have no page on which they could sign in.
+    /// Warns if no host of the provider has endpoints, so that its users cannot sign in.
     fileprivate mutating func checkSignIn(at place: ProviderKind.Place) {
         if place.settings.hosts.contains(where: \.endpoints), !place.hosts.isEmpty,
             !place.hosts.contains(where: \.endpoints)

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Transfer tokens on all routes of a host.
+/// Checks of transfer tokens across the routes of a host.
 extension SettingsBuilder {
     /// Warns of a host whose routes have clients with different bindings. A token is valid on every route, so a thief
     /// presents it on the route with the weakest binding and gets the same session.

@@ -39,7 +39,7 @@ extension SettingsBuilder {
         return settings
     }
 
-    /// Reports Kratos if browsers cannot reach its sign-in, or if that would have to give a ticket for another host.
+    /// Reports Kratos if browsers cannot reach its sign-in, or if Kratos would have to give a ticket for another host.
     fileprivate mutating func checkKratos(at place: ProviderKind.Place) {
         if !place.hosts.isEmpty, !place.hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(

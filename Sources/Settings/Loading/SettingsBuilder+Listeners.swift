@@ -65,7 +65,6 @@ extension SettingsBuilder {
         }
     }
 
-    /// Builds `strict_transport_security`.
     private mutating func setStrictTransport(_ settings: inout Settings) {
         guard let tree = self.tree.tree("strict_transport_security"), case .duration(let age)? = tree["max_age"]?.value
         else { return }
@@ -95,7 +94,7 @@ extension SettingsBuilder {
         return listener
     }
 
-    /// Sets the defaults of a listener: TLS if there is `tls`, and client certificates as `tls` says.
+    /// Sets the defaults of a listener: TLS if `tls` is set, and the value of `client_certificates` in `tls`.
     private func setDefaults(_ listener: inout ListenerSettings) {
         guard let tls = self.tree.tree("tls") else { return }
         listener.isSecure = true
@@ -105,7 +104,7 @@ extension SettingsBuilder {
         listener.clientCertificates = settings.clientCertificates
     }
 
-    /// Returns the URL of a listener for operators; `nil` if it serves clients or has no URL, which is reported.
+    /// Returns the URL of a listener for operators; `nil` if it serves clients. A missing URL is reported.
     private mutating func managementURL(of listener: ListenerSettings, _ tree: SettingsTree) -> PublicURL? {
         let url = tree.url("public_url")
         guard listener.role == .management else {
@@ -177,7 +176,7 @@ extension SettingsBuilder {
 
     private mutating func checkProtocols(_ listener: ListenerSettings, _ tree: SettingsTree) {
         let protocols = listener.protocols
-        // A rejected element is missing here.
+        // A rejected element is missing from the list.
         let isEmpty = protocols.isEmpty && !self.isPartial
         if isEmpty || Set(protocols).count != protocols.count {
             self.report(
@@ -200,7 +199,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns of routes that nobody can pass, and of authorities for certificates that no listener requests.
+    /// Warns of routes that require a certificate, and of `client_ca_file`, if no listener requests certificates.
     mutating func checkCertificateDemands(_ settings: Settings) {
         guard !self.isPartial, settings.listen.allSatisfy({ $0.clientCertificates == .none }) else { return }
         if settings.tls?.clientAuthorities != nil, settings.management.allSatisfy({ $0.clientCertificates == .none }) {
@@ -224,8 +223,8 @@ extension SettingsBuilder {
         return settings
     }
 
-    /// Reports peers that are in `proxy_protocol` and in `trusted_proxies`. A proxy reports its clients in one way:
-    /// before their bytes, or in their requests, where clients could write, too.
+    /// Reports peers that are in both `proxy_protocol` and `trusted_proxies`. A proxy must report its clients in one
+    /// way only: before a connection's bytes, or in a field of the requests, which clients could write, too.
     mutating func checkNamers(_ settings: Settings) {
         let listeners = (self.tree.list("listen") ?? []).trees(below: "listen")
         for tree in listeners + [self.tree.tree("redirect_http")].compactMap(\.self) {

@@ -55,7 +55,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reports a `change_password_url` that is the gateway's own redirect to it, which browsers would follow in a loop.
+    /// Reports a `change_password_url` that is the gateway's own redirect, which browsers would follow in a loop.
     mutating func checkPasswordChange(_ settings: Settings) {
         guard let tree = self.tree.tree("pages"), let url = tree.text("change_password_url").flatMap(RedirectURI.init),
             let origin = url.origin, ServedOrigins(settings.hosts).contains(origin)
@@ -73,12 +73,12 @@ extension SettingsBuilder {
         )
     }
 
-    /// Returns the first line of a file in `templates_dir`, for messages.
+    /// Returns the place of the first line of a file in `templates_dir`, for messages.
     private static func place(ofTemplate path: String) -> KeyPlace {
         KeyPlace(origin: .file(path: path, line: 1, column: 1), key: "pages.templates_dir")
     }
 
-    /// Reads a text file of `templates_dir`; `nil` if it is missing, or unusable, which is reported.
+    /// Reads a text file of `templates_dir`; `nil` if it is missing or unusable. An unusable file is reported.
     ///
     /// - Parameter found: The count of existing files, which the function increments.
     private mutating func file(
@@ -111,7 +111,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reads the image at a key; `nil` if none exists, or an unusable one, which is reported.
+    /// Reads the image at a key; `nil` if the key is missing or the file unusable. An unusable file is reported.
     mutating func image(_ key: String, of tree: SettingsTree) -> PageDesign.Logo? {
         guard let setting = tree[key], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         let allowed = "a PNG, JPEG, GIF, WebP or SVG image of at most \(Quantity.text(bytes: PageDesign.Logo.largest))"

@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Choice of providers
 
-    /// The names of all providers. Hosts and clients that choose none have the first one.
+    /// The names of all providers. Hosts that choose none have the first one.
     var providerNames: [String] {
         guard self.tree["providers"] != nil else { return [Realm.default.name] }
         return self.tree.trees("providers").compactMap { $0.text("name") }
@@ -57,7 +57,7 @@ extension SettingsBuilder {
     /// The provider of hosts that name none, as a list.
     var firstProvider: [String] { [self.providerNames.first ?? Realm.default.name] }
 
-    /// The providers of each host, the first if it names none. At the top level, the keys define providers.
+    /// The providers of each host; the first provider if it names none. At the top level, the keys define providers.
     var hostProviders: [[String]] {
         guard self.tree["hosts"] != nil else { return [self.firstProvider] }
         return self.tree.trees("hosts").map { self.writtenNames(in: $0) ?? self.firstProvider }
@@ -111,8 +111,8 @@ extension SettingsBuilder {
         return self.named(providers)
     }
 
-    /// Returns the providers with the names of their users. A static user whose id could be that of another provider's
-    /// user is reported.
+    /// Returns the providers with the rules that name their users. A static user whose id could also be the id of
+    /// another provider's user is reported.
     private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
         let marked = self.markedProviders
         return providers.map { provider in
@@ -134,7 +134,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// - Parameter provider: The provider's name.
+    /// Builds the provider with the name `provider`; `nil` if its settings are unusable.
     private mutating func provider(
         _ tree: SettingsTree,
         _ provider: String,
@@ -236,7 +236,7 @@ extension SettingsBuilder {
                 fix: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
-        // If users choose, another provider may suffice.
+        // If users can choose among providers, another one may suffice.
         for route in self.writtenRoutes(ofOnly: place.name) {
             self.checkLevel(route, provider, kind, section.key)
             if !provider.signsIn, route.text("unauthenticated") == "login" {

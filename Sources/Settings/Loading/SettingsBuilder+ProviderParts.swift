@@ -18,9 +18,9 @@ extension SettingsBuilder {
         "client_assertion": "use client_key_file: a browser would see it here",
     ]
 
-    /// Builds the gateway's credentials; `nil` if the id is missing or something about it has been reported.
+    /// Builds the gateway's credentials at a provider; `nil` if the id is missing or was rejected.
     ///
-    /// - Parameter id: The id if none is written.
+    /// - Parameter id: The id to use if none is written.
     mutating func providerClient(_ tree: SettingsTree, id: String? = nil) -> ProviderClientSettings? {
         let secret = self.secret("client_secret_file", of: tree)
         let privateKey = self.privateKey(tree)
@@ -40,7 +40,7 @@ extension SettingsBuilder {
         return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: used)
     }
 
-    /// Reports a secret and a key if no method says which of them applies.
+    /// Checks the secret and the key against the method. Reports a mapping that has both and no method.
     private mutating func checkAuthentication(_ tree: SettingsTree, _ method: ClientAuthenticationMethod?) {
         if let method {
             let names = AuthenticationKeys(method: "client_authentication", keyFile: "client_key_file")
@@ -106,7 +106,7 @@ extension SettingsBuilder {
 
     // MARK: Authorization requests
 
-    /// - Parameter section: The keys of the provider.
+    /// Sets the parts of authorization requests from the keys of the provider, which are in `section`.
     mutating func setAuthorization(
         _ authorization: inout AuthorizationRequestSettings,
         _ tree: SettingsTree,
@@ -179,7 +179,7 @@ extension SettingsBuilder {
         return allow
     }
 
-    /// Returns the texts of a list. An empty list is reported, because it could mean everything or nothing.
+    /// Returns the texts of a list. Reports repeated texts, and empty lists, which could mean everything or nothing.
     mutating func someTexts(_ name: String, of tree: SettingsTree) -> [String]? {
         guard let texts = tree.texts(name) else { return nil }
         if texts.isEmpty, !self.isPartial {

@@ -3,7 +3,7 @@ import Vocabulary
 
 extension SettingsBuilder {
     /// Reports enforced bindings, or warns, if an https host has no TLS here and no setting names the proxy in front.
-    /// Unless `trusted_proxies` or `proxy_protocol` contains it, every client appears to have the proxy's address.
+    /// Unless `trusted_proxies` or `proxy_protocol` contains that proxy, all clients appear to have its address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)
@@ -13,7 +13,7 @@ extension SettingsBuilder {
         let listener = open.first(where: \.takesLocalProxies)
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }
-        // A proxy that asks reports the client at the listener for checks.
+        // At the listener for checks, the proxy that asks reports the client.
         let bindings = peers == nil ? "every device binding matches" : "no device binding matches when a proxy asks"
         let effect =
             "every client appears to have the proxy's address: \(bindings), and sign-in limits count all clients as one"

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Changes that routes make for their apps: the path and the fields.
+/// The changes that routes make for their apps, to the path and to header fields.
 extension SettingsBuilder {
     mutating func setChanges(of route: inout RouteSettings, _ tree: SettingsTree) {
         route.requestHeaders = self.fieldChanges(tree.tree("request_headers"), takesAddress: true)
@@ -25,7 +25,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Removes a route's encoding that equals `identity.encoding`.
+    /// Removes the encoding of each route where it equals `identity.encoding`.
     func setEncodings(_ settings: inout Settings) {
         let common = settings.identity.encoding
         for host in settings.hosts.indices {
@@ -36,7 +36,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// - Parameter takesAddress: Whether a field may be set to the client's address.
+    /// - Parameter takesAddress: True if a field may be set to the client's address.
     private mutating func fieldChanges(_ tree: SettingsTree?, takesAddress: Bool) -> FieldChanges {
         guard let tree else { return FieldChanges() }
         let fields = tree.pairs("set").map { FieldChanges.Field(name: $0.name, value: $0.text) }
@@ -52,7 +52,7 @@ extension SettingsBuilder {
         let changes = FieldChanges(set: fields + self.secretFields(tree), remove: tree.texts("remove") ?? [])
         var seen: [String: String] = [:]
         for name in changes.names {
-            // A CGI has one variable for X-A, x_a and X.A, and an app behind it one value.
+            // CGI has one variable for X-A, x_a and X.A, so an app gets only one value.
             guard let earlier = seen.updateValue(name, forKey: FieldChanges.normalized(name)) else { continue }
             self.report(
                 tree.place,

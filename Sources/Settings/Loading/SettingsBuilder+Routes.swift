@@ -35,14 +35,14 @@ extension SettingsBuilder {
 
     /// Returns every route that was written, in the order of the settings.
     ///
-    /// - Parameter provider: Returns only routes on hosts that have this provider alone; `nil` for all routes.
+    /// - Parameter provider: The only provider of the hosts whose routes are returned; `nil` for all routes.
     func writtenRoutes(ofOnly provider: String? = nil) -> [SettingsTree] {
         zip(self.writtenHosts, self.hostProviders).flatMap { host, providers -> [SettingsTree] in
             provider == nil || providers == [provider] ? Self.routes(of: host) : []
         }
     }
 
-    /// Returns the routes of a host as written. The `upstream` of an element of `hosts` is one route.
+    /// Returns the routes of a host as written. If an element of `hosts` has `upstream`, that is its only route.
     private static func routes(of host: SettingsTree) -> [SettingsTree] {
         guard !host.key.isEmpty, host["routes"] == nil, let app = host["upstream"] else { return host.trees("routes") }
         var route = SettingsTree(origin: host.origin, key: host.key)
@@ -92,7 +92,7 @@ extension SettingsBuilder {
                 )
             }
             let endpoints = isShorthand || (host.boolean("endpoints") ?? (written.count == 1 && !url.isWildcard))
-            // At the top level, the key defines the provider.
+            // At the top level, the key defines a provider and chooses none.
             let providers =
                 isShorthand ? self.firstProvider : self.providerNames(chosenBy: host, else: self.firstProvider)
             let clients = clients.filter { !Set($0.providers).isDisjoint(with: providers) }
@@ -202,7 +202,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Whether the path of a route is valid. A rejected path must not be treated as the default, `/**`.
+    /// Reports whether the path of a route is valid. A rejected path must not be treated as the default, `/**`.
     private static func knowsPath(of route: SettingsTree) -> Bool {
         if case .invalid? = route["path"]?.value { false } else { true }
     }
@@ -315,7 +315,7 @@ extension SettingsBuilder {
             return
         }
         // At run time an operator may stop the handoffs of a client, whose tokens are then rejected
-        // (`handoff.method_not_allowed`). In the file, it is a mistake.
+        // (`handoff.method_not_allowed`). In the file, a client without a method is a mistake.
         guard route.handoff, !client.allowsCookie, !client.allowsQuery, !self.isPartial, !self.isAtRunTime else {
             return
         }
@@ -327,7 +327,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reports an action without a binding, which never takes place.
+    /// Reports a binding action without a binding, which would have no effect.
     private mutating func checkBindingAction(_ tree: SettingsTree, _ route: RouteSettings) {
         guard route.liveBinding == .none, route.bindingAction != .reauthenticate, !self.isPartial,
             let setting = tree["binding_action"]

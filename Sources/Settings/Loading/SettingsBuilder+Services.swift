@@ -53,7 +53,7 @@ extension SettingsBuilder {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []
         for (name, setting) in headers.entries {
-            // Apps behind CGI and WSGI read all bytes that are not letters or digits as one byte.
+            // Apps behind CGI and WSGI read every byte that is not a letter or digit as the same byte.
             let folded = String(decoding: name.lowercased().utf8.map { $0.isAlphanumeric ? $0 : 0x2D }, as: UTF8.self)
             let place = headers.place(of: name)
             let isReserved =
@@ -117,7 +117,7 @@ extension SettingsBuilder {
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
     }
 
-    /// Reports bindings to networks without a source of their numbers, which would reject every client.
+    /// Reports bindings to networks without a source of ASNs, because they would reject every client.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
         var uses: [(tree: SettingsTree, name: String)] = []

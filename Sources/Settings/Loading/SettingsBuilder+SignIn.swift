@@ -76,8 +76,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the providers whose users a kit of `native_social` signs in, because they have its issuers and share
-    /// some host with others, and the issuers that no such provider has.
+    /// Returns the providers whose users a kit of `native_social` signs in: those that have its issuers and share some
+    /// host with others. Also returns the issuers that no such provider has.
     private func kitOwners(of login: SocialLogin) -> (names: [String], others: [String]) {
         let kit = self.tree.tree("native_social")?.tree(login.rawValue)
         let issuers: [String] =
@@ -100,14 +100,14 @@ extension SettingsBuilder {
         )
     }
 
-    /// Returns the providers whose users the kit signs in. Users of unknown issuers are the first provider's.
+    /// Returns the providers whose users the kit signs in. Users of all other issuers belong to the first provider.
     func providers(ofKit login: SocialLogin) -> [String] {
         let (names, others) = self.kitOwners(of: login)
         return names.isEmpty || !others.isEmpty ? names + self.firstProvider : names
     }
 
-    /// Reports kits whose users belong to no listed provider if users of different providers must be distinguished:
-    /// they would pass as users of the first. Reports providers whose users would have the names of a kit's users.
+    /// If users of different providers must be distinguished, reports kits whose users belong to no listed provider and
+    /// would pass as users of the first. Also reports providers whose users could have the ids of a kit's users.
     mutating func checkKits(_ settings: Settings) {
         guard let kits = self.tree.tree("native_social") else { return }
         for login in SocialLogin.allCases where kits[login.rawValue] != nil {
@@ -169,7 +169,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reads the key of accounts, and warns of the effects of linking.
+    /// Reads `accounts.key_file`, and warns of the effects of linking.
     mutating func setAccounts(_ accounts: inout AccountSettings, _ providers: [NamedProvider]) {
         let tree = self.tree.tree("accounts")
         if let tree { accounts.key = self.secret("key_file", of: tree, minBytes: 32) }
