@@ -24,7 +24,7 @@ struct YAMLDocument {
         }
     }
 
-    /// Splits a text into lines; throws if `YAMLGuard` finds something in it.
+    /// Splits a text into lines; throws if it is too long, is not UTF-8, or contains syntax that `YAMLGuard` rejects.
     private static func lines(of bytes: [UInt8], path: String) throws(SettingsFailure) -> [[Unicode.Scalar]] {
         func problem(_ line: Int, _ column: Int, _ key: String, _ found: String, _ fix: String) -> SettingsProblem {
             SettingsProblem(
@@ -83,7 +83,7 @@ struct YAMLDocument {
 }
 
 extension YAMLDocument {
-    /// Returns the key at or above a line, found by indentation alone, for texts that are not YAML.
+    /// Returns the path of the key at or above a line, found by indentation alone, for texts that are not YAML.
     static func keyPath(at row: Int, in lines: [[Unicode.Scalar]]) -> String {
         var path: [String] = []
         var indent = Int.max

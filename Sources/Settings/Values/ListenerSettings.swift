@@ -41,7 +41,7 @@ package enum ListenerProtocol: String, Sendable, CaseIterable, SettingWord {
     case plainHTTP2 = "h2c"
 }
 
-/// Whether clients of a listener present a certificate.
+/// The certificates that a listener requests from its clients.
 package enum ClientCertificates: String, Sendable, CaseIterable, SettingWord {
     /// No certificate is requested.
     case none

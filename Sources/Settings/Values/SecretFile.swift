@@ -2,8 +2,8 @@ package import Vocabulary
 
 /// The content of `secret_file`: one secret on each line.
 ///
-/// The first one signs and seals, and all are accepted. The gateway ignores blank lines and lines that begin with `#`;
-/// `sallyport keys` writes such a line above a secret that was added and not yet promoted.
+/// The first secret signs and seals, and all secrets are accepted. The gateway ignores blank lines and lines that begin
+/// with `#`. `sallyport keys` writes a `#` line above a secret that was added and not yet promoted.
 package struct SecretFile: Sendable, Equatable {
     /// The error in a file's content, described without the content.
     package struct Fault: Error, Sendable, Hashable {
@@ -15,7 +15,7 @@ package struct SecretFile: Sendable, Equatable {
     /// One secret and its state.
     package struct Entry: Sendable, Equatable {
         package var secret: Secret
-        /// True if the secret is only accepted: it was added, was not yet promoted, and makes nothing.
+        /// True if the secret was added and not yet promoted: it is accepted, but nothing is signed or sealed with it.
         package var isWaiting = false
     }
 
@@ -76,7 +76,7 @@ package struct SecretFile: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The secrets in the form that the gateway uses.
+    /// The secrets for signing and verifying: the first as the current one, all others as accepted.
     package var ring: SecretRing {
         SecretRing(current: self.entries[0].secret, accepted: self.entries.dropFirst().map(\.secret))
     }

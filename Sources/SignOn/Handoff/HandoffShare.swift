@@ -22,8 +22,8 @@ package struct HandoffShare: Sendable {
 
     /// The time for which a link is valid. Browsers follow redirects at once.
     private static let lifetime = Duration.seconds(60)
-    /// The maximum length of a carried path and query. Sealed twice, it still fits into a request line. A browser that
-    /// requests a longer one is signed in on its own host only.
+    /// The maximum length of the path and query in a link, which still fits into a request line when it is sealed
+    /// twice. A browser that requests a longer path and query is signed in on the requested host only.
     private static let longestTarget = 2800
     private static let version: UInt8 = 1
 
