@@ -22,7 +22,7 @@ package struct AccountLinks: Sendable {
         self.trusted = trusted
     }
 
-    /// Returns `nil` if the settings link no accounts.
+    /// Creates the links that the settings describe. `nil` if the settings link no accounts.
     package init?(_ settings: Settings) {
         guard let key = settings.accounts.linkKey else { return nil }
         self.init(key, trusted: Set(settings.providers.filter(\.trustsEmail).map { Realm($0.name) }))
@@ -42,7 +42,7 @@ package struct AccountLinks: Sendable {
         return linked
     }
 
-    /// Returns the id of the account with the verified address of these traits. `nil` if they have none.
+    /// Returns the id of the account for the user's verified address. `nil` if the user has no verified address.
     private func id(of identity: Identity) -> String? {
         let verified = identity.traitsDocument["email_verified"]
         // Some providers write the claim as a text.
