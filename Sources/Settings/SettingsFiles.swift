@@ -172,7 +172,7 @@ package struct FileMark: Sendable, Equatable {
     private let seconds: Int
     private let nanoseconds: Int
 
-    /// `nil` if the file does not exist.
+    /// Reads the current version of a file; `nil` if the file does not exist.
     package init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -209,7 +209,7 @@ package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
         self.isOwn = isOwn
     }
 
-    /// `nil` if the file does not exist.
+    /// Reads the owner and permissions of a file; `nil` if the file does not exist.
     init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

@@ -58,14 +58,14 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
 
 /// All problems of the settings, in the order in which the values were written.
 package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
-    /// Never empty.
+    /// The problems, of which there is at least one.
     package let problems: [SettingsProblem]
 
     package init(_ problems: [SettingsProblem]) {
         self.problems = problems
     }
 
-    /// One line per problem.
+    /// The messages of the problems, one on each line.
     package var description: String {
         self.problems.map(\.description).joined(separator: "\n")
     }

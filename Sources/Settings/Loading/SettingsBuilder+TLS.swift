@@ -3,7 +3,7 @@ import Vocabulary
 
 /// TLS at the gateway's own addresses.
 extension SettingsBuilder {
-    /// The number of days within which a certificate must expire for a warning to the operator.
+    /// A certificate that expires within this number of days causes a warning.
     static let renewalDays = 14
 
     /// Builds `tls`; `nil` if it is missing or invalid.

@@ -1,12 +1,12 @@
 /// Insecure behaviour that needs a command line flag, so that it is visible at every start.
 package struct InsecureFlags: Sendable, Equatable {
-    /// `--insecure-http`
+    /// `--insecure-http`: plain-http URLs, and cookies without `Secure`.
     package var http: Bool
-    /// `--insecure-static-users`
+    /// `--insecure-static-users`: the `static` provider beyond loopback.
     package var staticUsers: Bool
-    /// `--insecure-trust-all-proxies`
+    /// `--insecure-trust-all-proxies`: blocks of all addresses in `trusted_proxies`.
     package var trustAllProxies: Bool
-    /// `--insecure-unnamed-proxy`
+    /// `--insecure-unnamed-proxy`: device bindings on https hosts without TLS at the gateway and without `trusted_proxies`.
     package var unnamedProxy: Bool
 
     package init(
@@ -29,7 +29,7 @@ package struct LoadedSettings: Sendable {
         package var key: String
         package var value: String
         package var origin: SettingsOrigin
-        /// Whether the value differs from the default, if there is one.
+        /// True if the value was set by the file or a variable and differs from the default.
         package var isChanged = false
     }
 

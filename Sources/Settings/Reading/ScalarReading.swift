@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingKind {
-    /// Reads the value that `text` in the file or in a variable stands for.
+    /// Reads a value of this kind from a text in the file or in a variable.
     func read(_ text: String) throws(SyntaxFault) -> SettingValue {
         switch self {
         case .boolean:

@@ -3,7 +3,7 @@ import Vocabulary
 /// A YAML file as nodes.
 struct YAMLDocument {
     let path: String
-    /// `nil` if the file is empty.
+    /// The root of the document; `nil` if the file is empty.
     let root: YAMLNode?
 
     /// Creates a document that was not read from a text.
@@ -98,7 +98,7 @@ extension YAMLDocument {
         return path.isEmpty ? topLevel : path.reversed().joined(separator: ".")
     }
 
-    /// Returns `name` of a line `  - name: value` if it looks like the name of a key.
+    /// Returns `name` and its indentation in a line `  - name: value`; `nil` if `name` does not look like a key.
     private static func key(of line: [Unicode.Scalar]) -> (name: String, indent: Int)? {
         let body = line.drop { $0 == " " || $0 == "-" }
         let name = body.prefix { $0 != ":" && $0 != "#" && !$0.isBlank }

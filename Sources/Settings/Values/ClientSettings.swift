@@ -88,13 +88,13 @@ package enum GrantType: String, Sendable, CaseIterable, SettingWord {
     /// The grant types of a client whose settings list none.
     package static let usual: [GrantType] = [.authorizationCode, .refreshToken, .tokenExchange]
 
-    /// RFC 6749 4.1
+    /// An authorization code (RFC 6749 4.1).
     case authorizationCode = "authorization_code"
-    /// RFC 6749 6
+    /// A refresh token (RFC 6749 6).
     case refreshToken = "refresh_token"
     /// An id_token from `/authorize` (OpenID Connect Core 3.2), which the token endpoint does not accept.
     case implicit
-    /// RFC 8693
+    /// A token that is exchanged for another token (RFC 8693).
     case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 }
 
@@ -135,7 +135,7 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 package enum SocialLogin: String, Sendable, CaseIterable {
     case google, apple, facebook
 
-    /// The provider's name in Auth0's spelling. It begins the names of users whom only the kit knows
+    /// The provider's name in Auth0's spelling. The names of users whom only the kit identifies begin with it
     /// (`google-oauth2|117…`).
     package var connection: String {
         switch self {

@@ -73,13 +73,13 @@ package protocol ProviderSettings: Sendable, Equatable {
     /// The `iss` of the tokens that the provider signs; `nil` if the gateway accepts no token that the provider signs.
     var tokenIssuer: String? { get }
 
-    /// The mapping of the provider's claims to traits; `nil` if the provider's users have traits themselves.
+    /// The mapping of the provider's claims to traits; `nil` if the provider's users have traits already.
     var claimMapping: ClaimSettings? { get }
     /// The users who may sign in.
     var allow: AdmissionSettings { get }
     /// The names of the provider's users.
     var names: SubjectNames { get }
-    /// Returns these settings for users with these names.
+    /// Returns these settings with other names for the provider's users.
     func naming(_ names: SubjectNames) -> Self
 
     /// The highest assurance level of the provider's sign-ins and tokens; `nil` if it depends on the user.

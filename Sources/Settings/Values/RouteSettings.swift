@@ -30,7 +30,7 @@ package struct HostSettings: Sendable, Equatable {
 
     package enum SameSite: String, Sendable, CaseIterable, SettingWord {
         case lax
-        /// With `Partitioned`: an app in a frame has a separate session on each site that shows it.
+        /// `SameSite=None` with `Partitioned`: an app in a frame has a separate session on each site that shows it.
         case none
     }
 

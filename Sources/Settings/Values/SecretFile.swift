@@ -7,7 +7,7 @@ package import Vocabulary
 package struct SecretFile: Sendable, Equatable {
     /// The error in a file's content, described without the content.
     package struct Fault: Error, Sendable, Hashable {
-        /// E.g. `a secret of 12 bytes in line 3`.
+        /// The error, such as `a secret of 12 bytes in line 3`.
         package let found: String
         package let fix: String
     }

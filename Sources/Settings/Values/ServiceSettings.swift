@@ -84,7 +84,7 @@ package struct StoreSettings: Sendable, Equatable {
     package var title: String { self.redis == nil ? "memory" : "Redis" }
 }
 
-/// The Redis that gateways share.
+/// The settings of the Redis that gateways share.
 package struct RedisSettings: Sendable, Equatable {
     /// The URL, which usually contains a password.
     package var url: Secret
@@ -164,7 +164,7 @@ package struct IdentitySettings: Sendable, Equatable {
     }
     /// The encoding of values with characters other than visible ASCII.
     package enum Encoding: String, Sendable, CaseIterable, SettingWord {
-        /// As ASCII, which percent-decoding (RFC 3986 2.1) turns back into the value.
+        /// Percent-encoded (RFC 3986 2.1), so that the field is ASCII and decoding gives the value again.
         case percent
         /// Unchanged, in UTF-8 (`obs-text`, RFC 9110 5.5).
         case utf8

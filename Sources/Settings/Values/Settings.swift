@@ -27,7 +27,7 @@ package struct Settings: Sendable, Equatable {
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
-    /// The fields that the check of oauth2-proxy reads, if `authorization.metadata` is written; `nil` for `Host`,
+    /// The fields that `/oauth2/auth` reads, if `authorization.metadata` is written; `nil` for `Host`,
     /// `X-Forwarded-Uri` and `X-Real-IP`, which nginx and Caddy send as oauth2-proxy's manual says.
     package var oauth2ProxyMetadata: OriginalMetadata?
     package var eventLoops: Int = min(max(Cores.count, 1), 256)
@@ -103,8 +103,8 @@ package struct Settings: Sendable, Equatable {
         self.providers.first { $0.settings is FixedUsersSettings }
     }
 
-    /// The groups of hosts with the same providers, which share their endpoints, in the order of the hosts. Without a
-    /// provider there is one group, in which nobody can sign in.
+    /// The groups of hosts with the same providers, in the order of the hosts. The hosts of a group share their
+    /// endpoints. Without a provider there is one group, in which nobody can sign in.
     package var groups: [HostGroup] {
         guard self.providers.count > 1 else {
             let realms = Realms(self.providers.map { Realm($0.name) })

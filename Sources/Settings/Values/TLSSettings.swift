@@ -46,7 +46,7 @@ package struct TLSSettings: Sendable, Equatable {
         self.certificates.contains { $0.facts?.covers(host) ?? true }
     }
 
-    /// Returns a fault if no certificate covers some https URL of the settings, unless trusted proxies are configured.
+    /// Returns a fault if any https URL of the settings lacks a certificate, unless trusted proxies are configured.
     package func fault(for settings: Settings) -> CertificateFault? {
         let served = settings.hosts.map(\.publicURL) + settings.management.filter(\.isSecure).compactMap(\.publicURL)
         guard settings.trustedProxies.isEmpty, let url = served.first(where: { $0.isHTTPS && !self.covers($0.host) })
@@ -70,7 +70,7 @@ package enum TLSMinimum: String, Sendable, CaseIterable, SettingWord {
     case v13 = "1.3"
 }
 
-/// The authorities whose signature a client's certificate must have.
+/// The authorities that may issue clients' certificates.
 package struct ClientAuthorities: Sendable, Equatable {
     package var file: String
     /// The certificates in PEM.

@@ -80,7 +80,7 @@ package struct TelemetrySettings: Sendable, Equatable {
     /// The time after which a batch that the collector does not accept is dropped.
     package var exportTimeout: Duration = .seconds(30)
 
-    /// The share of the traces beginning at the gateway that is recorded.
+    /// The recorded share of the traces that begin at the gateway.
     package var share: Double {
         switch self.sampler {
         case .alwaysOn, .parentOn: 1

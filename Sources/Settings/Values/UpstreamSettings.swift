@@ -16,7 +16,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var caFile: String?
     package var certificateFile: String?
     package var keyFile: String?
-    /// The expected name in the certificates of all servers without their own.
+    /// The expected name in the certificates of all servers without a `server_name` of their own.
     package var serverName: String?
     package var maxConnections = 1024
     package var maxQueue = 10_000

@@ -53,7 +53,7 @@ package struct AuditRecord: Sendable, Equatable {
     package var provider: String?
     /// The name of the user's provider in the settings, also for a failed sign-in. `nil` if the subject contains it.
     package var realm: String?
-    /// Why the session ended, if the act is a sign-out.
+    /// The reason why the session ended, if the act is a sign-out.
     package var cause = Reason.sessionSignedOut
 
     // MARK: Tokens
@@ -86,7 +86,7 @@ package struct AuditRecord: Sendable, Equatable {
     package var binding: BindingMode?
     /// The mismatch that a dry run let pass.
     package var passedInDryRun: Reason?
-    /// Why an earlier refusal burned the token.
+    /// The reason of the earlier refusal that burned the token.
     package var burnedFor: Reason?
     /// True if this refusal burned the token.
     package var burns = false

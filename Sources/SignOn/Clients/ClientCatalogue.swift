@@ -43,7 +43,7 @@ package struct ListedClient: Sendable {
     package let members: JSONValue
     /// The object with only the written members.
     package let written: JSONValue
-    /// The secret that the client got at run time. `nil` if it got none.
+    /// The secret that the client got at run time. `nil` if the client got none.
     package let secret: Secret?
     package let isInFile: Bool
     package let drift: [Drift]

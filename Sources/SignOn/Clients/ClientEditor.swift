@@ -105,7 +105,7 @@ package struct ClientEditor: Sendable {
         var secret: Secret?
     }
 
-    /// Changes a client to the state that `decide` returns for its present state. Deletes the client if that is `nil`.
+    /// Changes a client to the state that `decide` returns for its present state, or deletes the client for `nil`.
     private func change(
         _ id: String,
         by name: String,

@@ -9,7 +9,7 @@ package import Vocabulary
 package enum MintParent: Sendable {
     /// A session token or an access token, as presented.
     case token([UInt8])
-    /// The session of a refresh token that was judged.
+    /// The session of a refresh token that the caller has judged.
     case session(RecordKey)
 }
 
@@ -128,7 +128,7 @@ package struct HandoffMint: RecordCaller {
         let (token, tokenKey, transfer) = self.token(from: parent, key, requester, record)
         let isUseDue = stored.isUseDue(at: transfer.issuedAt)
         // Only a request that may be granted uses up the limit, and a token beyond the limit is never handed out. A
-        // request that the store could not serve is uncounted, so that retries do not end in "too many requests".
+        // request that the store could not serve is not counted, so that retries do not end in "too many requests".
         try await self.tries.count([MintLimits.session(parent)], or: .handoffThrottled) { [store] loop in
             let written = store.create(transfer, key: tokenKey, on: loop)
             // Minting is a use of the native session. If noting the use fails, the session only ends early.

@@ -3,9 +3,9 @@ import Sessions
 package import Settings
 package import Vocabulary
 
-/// Links that take a browser from a handoff to the host on which users sign in, to be signed in there too
-/// (`handoff.share`). From there, the browser returns to the requested page. The link carries that page sealed, so that
-/// nothing is stored and no other site can make a link.
+/// Links that take a browser from a handoff to the host on which users sign in, so that the browser is signed in there,
+/// too (`handoff.share`). It then returns to the requested page. The link carries that page sealed, so that nothing is
+/// stored and no other site can make a link.
 package struct HandoffShare: Sendable {
     /// A page of a host to which a browser returns.
     package struct Page: Sendable, Equatable {

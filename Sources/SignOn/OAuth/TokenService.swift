@@ -152,7 +152,7 @@ package struct TokenService: RecordCaller {
         }
         try await self.ask { store, loop in store.create(access, on: loop) }
         // An end of the user's sessions before the write does not affect the new record, so the session is looked up.
-        // The session of a foreign token ends with its lineage, so here the new record is looked up.
+        // For a foreign token, whose session ends with its lineage, the new record is looked up.
         let witness = session.key.kind == .session ? session.key : access.key
         if try await self.session(witness) != nil { return true }
         await self.discard(access)

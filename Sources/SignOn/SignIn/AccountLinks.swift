@@ -28,14 +28,14 @@ package struct AccountLinks: Sendable {
         self.init(key, trusted: Set(settings.providers.filter(\.trustsEmail).map { Realm($0.name) }))
     }
 
-    /// Returns the user as an account if a trusted provider vouches for an address. Otherwise, returns the user
-    /// unchanged.
+    /// Returns the user with the id of the linked account if a trusted provider vouches for an address. Otherwise,
+    /// returns the user unchanged.
     func linked(_ identity: Identity, of realm: Realm) -> Identity {
         guard self.trusted.contains(realm), let id = self.id(of: identity) else { return identity }
         return identity.inRealm(realm).linked(to: id)
     }
 
-    /// Returns the authentication with its user as an account, if the user is linked.
+    /// Returns the authentication with the id of the user's linked account, if the user is linked.
     package func linked(_ authentication: Authentication, of realm: Realm) -> Authentication {
         var linked = authentication
         linked.identity = self.linked(authentication.identity, of: realm)
