@@ -6,7 +6,7 @@ package struct InsecureFlags: Sendable, Equatable {
     package var staticUsers: Bool
     /// `--insecure-trust-all-proxies`: blocks of all addresses in `trusted_proxies`.
     package var trustAllProxies: Bool
-    /// `--insecure-unnamed-proxy`: device bindings on https hosts without TLS at the gateway and without `trusted_proxies`.
+    /// `--insecure-unnamed-proxy`: device bindings on https hosts with neither TLS here nor `trusted_proxies`.
     package var unnamedProxy: Bool
 
     package init(
@@ -69,7 +69,7 @@ package enum SettingsLoader {
     /// Reads the settings.
     ///
     /// The settings file is `file`, otherwise the one in `SALLYPORT_CONFIG`. Without a file, variables must set every
-    /// required key. A variable takes precedence over the file. Relative paths in the file start at its directory.
+    /// required key. A variable takes precedence over the file. A relative path in a file starts at its directory.
     ///
     /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. They are then not
     ///   checked, and the settings cannot be served.

@@ -17,7 +17,7 @@ package struct NamedProvider: Sendable, Equatable {
     /// The image on the provider's button; `nil` for the gateway's own image for the provider.
     package var image: PageDesign.Logo?
     /// True if a new gateway is ready only after it has reached the provider. `nil` to wait for the provider only if
-    /// some host has no other provider.
+    /// some host has no other usable provider.
     package var isEssential: Bool?
     /// The email domains, in lower-case ASCII, whose users go straight to the provider on hosts with other providers.
     package var domains: [String] = []

@@ -76,7 +76,7 @@ package struct SecretFile: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The secrets for signing and verifying: the first as the current one, all others as accepted.
+    /// The secrets as the gateway uses them: the first signs and seals, and all others are only accepted.
     package var ring: SecretRing {
         SecretRing(current: self.entries[0].secret, accepted: self.entries.dropFirst().map(\.secret))
     }

@@ -151,7 +151,7 @@ package struct Settings: Sendable, Equatable {
     }
 
     /// Returns the providers to which users of social kits belong, by the kit's `iss`: each provider with that issuer
-    /// that shares a host with other providers. Users of any other kit belong to no provider.
+    /// that shares a host with other providers. A user of any other kit is identified by the kit alone.
     private func socialOwners(among names: [String]) -> [String: NamedProvider] {
         var owners: [String: NamedProvider] = [:]
         let issuers = SocialLogin.allCases.flatMap { self.nativeSocial?.issuers(of: $0) ?? [] }

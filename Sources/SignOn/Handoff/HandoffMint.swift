@@ -55,9 +55,9 @@ package struct HandoffMint: RecordCaller {
     /// never existed, or a browser's), `session.other_client`, `handoff.nested`, `proof.missing` and `proof.other_key`
     /// (the parent is bound to a key), `rule.denied`, and `handoff.throttled` (`MintLimits`).
     ///
-    /// A delegated token needs the user's token and the actor's token. Both must be issued to this client and pass all
-    /// of these checks. A client without credentials gets no delegated token: a thief of a user's token could otherwise
-    /// choose any name as the actor.
+    /// A delegated token needs the user's token and the actor's token. Both must be issued to this client, and the same
+    /// checks apply to both sessions. A client without credentials gets no delegated token: a thief of a user's token
+    /// could otherwise choose any name as the actor.
     ///
     /// - Parameters:
     ///   - actorToken: The token of the actor who is to act for the user. `nil` if nobody acts for the user.

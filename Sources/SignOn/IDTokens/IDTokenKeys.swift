@@ -254,7 +254,7 @@ extension IDTokenKeys {
     package struct Rotation: Sendable, Hashable {
         package let keyID: String
         package let signsFrom: UnixTime
-        /// The key that signs until `signsFrom`. `nil` if no key existed or the earlier keys were discarded.
+        /// The key that signs until `signsFrom`, and the end of its publication. `nil` if no earlier key is kept.
         package let former: Former?
 
         package struct Former: Sendable, Hashable {

@@ -159,7 +159,7 @@ extension TokenService {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
-    /// Returns the reason if the session's user or client is gone, so that the session is treated as ended.
+    /// Returns the reason to treat the session as ended if its user or client is gone. `nil` otherwise.
     func loss(of session: Session) -> Reason? { self.users.loss(of: session) }
 
     /// Returns a live session whose user and client exist.
