@@ -1,6 +1,6 @@
 /// Durations and sizes as operators write them: a whole number and one unit.
 enum Quantity {
-    /// In ascending order: `text(_:)` uses the last unit that divides a duration.
+    /// The units of durations, in ascending order because `text(_:)` uses the last unit that divides a duration.
     private static let durationUnits: [(name: String, milliseconds: Int64)] = [
         ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
     ]

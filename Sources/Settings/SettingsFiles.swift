@@ -4,7 +4,7 @@ import Synchronization
 import Glibc
 #endif
 
-/// Reads the files that settings name: from the file system in production, from a value in tests.
+/// Reads the files that settings name: from the file system in production, from memory in tests.
 package struct SettingsFiles: Sendable {
     /// The reason why a file cannot be read, e.g. `no such file`.
     package struct Fault: Error, Equatable, Sendable {
@@ -119,7 +119,7 @@ package struct SettingsFiles: Sendable {
         return bytes
     }
 
-    /// Returns these files and another one with the content `bytes` at the path `added`.
+    /// Returns a reader that also finds a file with the content `bytes` at the path `added`.
     func adding(_ bytes: [UInt8], at added: String) -> SettingsFiles {
         let (read, isReadable) = (self.read, self.isReadable)
         return SettingsFiles(
@@ -131,7 +131,7 @@ package struct SettingsFiles: Sendable {
         )
     }
 
-    /// Returns files that read each path once and then repeat the first result.
+    /// Returns a reader that reads each path once and then repeats the first result.
     func remembered() -> SettingsFiles {
         let (read, isReadable) = (self.read, self.isReadable)
         let known = Remembered()
@@ -172,7 +172,7 @@ package struct FileMark: Sendable, Equatable {
     private let seconds: Int
     private let nanoseconds: Int
 
-    /// `nil` if the file does not exist.
+    /// Reads the current version of a file; `nil` if the file does not exist.
     package init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -187,7 +187,7 @@ package struct FileMark: Sendable, Equatable {
 /// The reason why no connection to a socket is possible.
 package enum SocketFault: Sendable {
     case absent
-    /// The path leads to a file or directory.
+    /// The path leads to a file or directory that is not a socket.
     case otherKind
     /// The user of this process may not connect.
     case closed
@@ -209,7 +209,7 @@ package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
         self.isOwn = isOwn
     }
 
-    /// `nil` if the file does not exist.
+    /// Reads the owner and permissions of a file; `nil` if the file does not exist.
     init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

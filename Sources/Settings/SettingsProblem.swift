@@ -40,13 +40,13 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var found: String
     package var allowed: String
     package var fix: String
-    /// Whether the message states `allowed`. False if that is a long list and `fix` names the one key that is meant.
+    /// True if the message states `allowed`. False if `allowed` is a long list and `fix` is better advice.
     var isAllowedShown = true
     /// Whether the settings file cannot be read, so that the message has no line and column.
     var isOfWholeFile = false
 
-    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed: a duration from 1m to 30d; write 5m`. If nothing
-    /// is to be done, only the place and what was found: `sallyport.yaml: no such file`.
+    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed: a duration from 1m to 30d; write 5m`. If `fix` is
+    /// empty, only the place and what was found: `sallyport.yaml: no such file`.
     package var description: String {
         let place = self.isOfWholeFile ? self.origin.source : "\(self.origin)"
         guard !self.fix.isEmpty else { return "\(place): \(self.found)" }
@@ -58,14 +58,14 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
 
 /// All problems of the settings, in the order in which the values were written.
 package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
-    /// Never empty.
+    /// The problems, of which there is at least one.
     package let problems: [SettingsProblem]
 
     package init(_ problems: [SettingsProblem]) {
         self.problems = problems
     }
 
-    /// One line per problem.
+    /// The messages of the problems, one on each line.
     package var description: String {
         self.problems.map(\.description).joined(separator: "\n")
     }

@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Store
 
-    /// - Parameter hasSecret: Whether `secret_file` was read.
+    /// Sets `store.redis`, and reports a missing `secret_file`. `hasSecret` is true if that file was read.
     mutating func setStore(_ store: inout StoreSettings, hasSecret: Bool) {
         guard let tree = self.tree.tree("store"), let redis = tree.tree("redis") else { return }
         store.redis = self.redis(redis)
@@ -36,7 +36,7 @@ extension SettingsBuilder {
         return redis
     }
 
-    /// Returns the URL and its place. A variable takes precedence over the file, even if the two use different keys.
+    /// Returns the URL and its place. A variable for `url` or `url_file` takes precedence over both keys in the file.
     private mutating func redisURL(_ tree: SettingsTree) -> (url: Secret, place: KeyPlace)? {
         let (written, file) = (tree.place(of: "url"), tree.place(of: "url_file"))
         let isBoth = tree["url"] != nil && tree["url_file"] != nil
@@ -59,7 +59,7 @@ extension SettingsBuilder {
             return nil
         }
         guard let content = self.secret("url_file", of: tree) else { return nil }
-        // The file must contain what may be written as the URL directly.
+        // The content of the file must be a valid value of `url`.
         do throws(SyntaxFault) {
             _ = try TextRule.redisURL.read(String(decoding: content.bytes, as: UTF8.self))
         } catch {

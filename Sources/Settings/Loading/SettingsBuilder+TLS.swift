@@ -3,7 +3,7 @@ import Vocabulary
 
 /// TLS at the gateway's own addresses.
 extension SettingsBuilder {
-    /// The number of days before a certificate expires in which an operator is warned.
+    /// A certificate that expires within this number of days causes a warning.
     static let renewalDays = 14
 
     /// Builds `tls`; `nil` if it is missing or invalid.
@@ -42,12 +42,12 @@ extension SettingsBuilder {
         return tls
     }
 
-    /// Returns the files of the certificates of `tls` without reading them.
+    /// Returns the paths of the certificate files of `tls`, without reading the files.
     func certificateFiles() -> [String] {
         self.certificatePairs.compactMap { self.resolved($0["certificate_file"]) }
     }
 
-    /// The mappings in which each certificate of `tls` and its key are written.
+    /// The mappings of `tls` that each name a certificate file and its key file.
     private var certificatePairs: [SettingsTree] {
         guard let tree = self.tree.tree("tls") else { return [] }
         return tree["certificate_file"] != nil ? [tree] : tree.trees("certificates")
@@ -145,9 +145,9 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports https hosts that no certificate covers: no browser would open them.
+    /// Reports https hosts that no certificate covers, because browsers reject them. Behind proxies, it only warns.
     mutating func checkCovering(_ settings: Settings) {
-        // The names of a certificate that cannot be read are not known.
+        // The names of a certificate that cannot be read are unknown, so nothing is reported.
         guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial,
             tls.certificates.count == self.certificatePairs.count
         else { return }

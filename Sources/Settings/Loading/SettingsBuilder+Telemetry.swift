@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Sets the values that `tree.set` cannot set.
+    /// Sets the values of `telemetry` that the table of keys cannot set, and checks them.
     mutating func setTelemetry(_ telemetry: inout TelemetrySettings) {
         guard let tree = self.tree.tree("telemetry") else { return }
         telemetry.fields = self.collectorFields(tree)
@@ -42,7 +42,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns of URLs that were probably copied from an example for gRPC, or for traces alone.
+    /// Warns of URLs that were probably meant for gRPC, or for the other of `endpoint` and `traces_endpoint`.
     private mutating func warnOfPlace(_ url: String, _ tree: SettingsTree) {
         let place = url.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
         let authority = place.prefix { $0 != "/" }
@@ -62,8 +62,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// Limits the size of a batch to the size of the queue, as the SDKs do. The variables are often set for everything
-    /// in a cluster.
+    /// Limits the batch size to the queue size, as OpenTelemetry's SDKs do. A larger batch only causes a warning,
+    /// because the variables are often set for a whole cluster.
     private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
         guard telemetry.batchSize > telemetry.queueSize else { return }
         if let batch = tree["batch_size"] {

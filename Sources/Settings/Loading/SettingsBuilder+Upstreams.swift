@@ -60,13 +60,13 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns an app on one server with an address.
+    /// Returns an app with one server, which listens at an address.
     static func upstream(named name: String, at url: PublicURL) -> UpstreamSettings {
         let server = self.server(at: url)
         return UpstreamSettings(name: name, isHTTPS: server.isHTTPS, host: server.host, port: server.port)
     }
 
-    /// Returns an app on one server with a socket.
+    /// Returns an app with one server, which listens at a Unix socket.
     ///
     /// - Parameter text: `unix:` and the path of the socket.
     static func upstream(named name: String, atSocket text: String) -> UpstreamSettings {
@@ -115,7 +115,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the servers in `url` or `servers`.
+    /// Returns the servers of an app, which are written as `url` or as `servers`.
     private mutating func servers(_ tree: SettingsTree) -> [ServerSettings] {
         guard tree["servers"] != nil else {
             if tree["url"] == nil {

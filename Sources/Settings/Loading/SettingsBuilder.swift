@@ -8,7 +8,7 @@ struct SettingsBuilder {
     var files: SettingsFiles
     let flags: InsecureFlags
     let judges: SettingsJudges
-    /// Whether some value was already reported. A missing value may be that one and is not reported again.
+    /// Whether a problem was already reported. A value may be missing because of that problem, so it is not reported.
     let isPartial: Bool
     /// Whether the builder checks clients that an operator changes at run time.
     var isAtRunTime = false
@@ -18,7 +18,7 @@ struct SettingsBuilder {
     var environment: [String: String] = [:]
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
-    /// The named apps, and those that routes give by a URL.
+    /// The apps in `upstreams`, and those that routes define by a URL.
     var upstreams: [UpstreamSettings] = []
 
     /// Builds the settings, which are meaningless if there are problems.
@@ -93,7 +93,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// Reports a missing key, unless it may be a value that was already reported.
+    /// Reports a missing key, unless an earlier problem may be the reason that it is missing.
     mutating func reportMissing(_ place: KeyPlace, _ allowed: String, _ fix: String) {
         guard !self.isPartial else { return }
         self.report(place, found: "nothing", allowed: allowed, fix: fix)
@@ -110,12 +110,12 @@ struct SettingsBuilder {
         }
     }
 
-    /// Reports a value that an earlier mapping of a list has, too.
+    /// Reports a value that an earlier mapping of the same list already has.
     ///
     /// - Parameters:
-    ///   - seen: Where each value of this key was written.
-    ///   - found: The value for people; `nil` for the value in quotes.
-    ///   - fix: What to do, before the place of the earlier value.
+    ///   - seen: The origin of each value of this key so far.
+    ///   - found: The text that stands for the value in the message; `nil` for the value in quotes.
+    ///   - fix: The advice, which the message continues with the origin of the earlier value.
     mutating func checkOnce(
         _ value: String,
         _ name: String,
@@ -135,7 +135,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// Returns a path for the process. A relative path in a file starts at that file's directory.
+    /// Returns the path in a setting. A relative path in a settings file starts at that file's directory.
     func resolved(_ setting: Setting?) -> String? {
         guard let setting, case .text(let path) = setting.value else { return nil }
         guard !path.hasPrefix("/"), case .file(let file, _, _) = setting.origin, let slash = file.lastIndex(of: "/")
@@ -143,8 +143,8 @@ struct SettingsBuilder {
         return String(file[...slash]) + path
     }
 
-    /// Returns the file of a setting for messages. The name of an existing file is not a secret that was written
-    /// instead of a path.
+    /// Returns the path in a setting for messages, redacted if it may be a secret that was written by mistake. The path
+    /// of an existing file is shown as written.
     func shown(_ setting: Setting) -> String {
         guard let path = self.resolved(setting), case .text(let written) = setting.value, self.files.isThere(path)
         else { return setting.shown }
@@ -179,7 +179,7 @@ struct SettingsBuilder {
         return Secret(bytes)
     }
 
-    /// Reads the secrets from which every key is derived.
+    /// Reads the secrets in `secret_file`, from which the gateway derives keys.
     private mutating func secrets() -> SecretRing? {
         let allowed = "a file with one secret per line, each of \(SecretFile.minBytes) bytes or more"
         guard let bytes = self.content("secret_file", of: self.tree, allowed: allowed) else { return nil }
@@ -197,7 +197,7 @@ struct SettingsBuilder {
         return self.content("signing_key_file", of: self.tree, allowed: allowed).map { Secret($0) }
     }
 
-    /// Returns the content of the file at a key; `nil` if none exists, or if it cannot be read, which is reported.
+    /// Returns the content of a key's file; `nil` without the key or with `lacksFiles`. Reports an unreadable file.
     mutating func content(
         _ name: String,
         of tree: SettingsTree,

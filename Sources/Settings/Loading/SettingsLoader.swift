@@ -1,12 +1,12 @@
-/// Insecure behaviour that an operator allows by command line flags, so that it shows at every start.
+/// Insecure behaviour that needs a command line flag, so that it is visible at every start.
 package struct InsecureFlags: Sendable, Equatable {
-    /// `--insecure-http`
+    /// `--insecure-http`: plain-http URLs, and cookies without `Secure`.
     package var http: Bool
-    /// `--insecure-static-users`
+    /// `--insecure-static-users`: the `static` provider beyond loopback.
     package var staticUsers: Bool
-    /// `--insecure-trust-all-proxies`
+    /// `--insecure-trust-all-proxies`: blocks of all addresses in `trusted_proxies`.
     package var trustAllProxies: Bool
-    /// `--insecure-unnamed-proxy`
+    /// `--insecure-unnamed-proxy`: device bindings on https hosts with neither TLS here nor `trusted_proxies`.
     package var unnamedProxy: Bool
 
     package init(
@@ -29,23 +29,23 @@ package struct LoadedSettings: Sendable {
         package var key: String
         package var value: String
         package var origin: SettingsOrigin
-        /// Whether the value differs from the default, if there is one.
+        /// True if the value was set by the file or a variable and differs from the default.
         package var isChanged = false
     }
 
     package var settings: Settings
-    /// What an operator should know but need not correct, in one sentence each.
+    /// Facts that an operator should know but need not correct, in one sentence each.
     package var warnings: [String]
     /// Every key in the order of the reference, with secrets redacted. Computed on demand, because a running gateway
     /// never shows it.
     package var entries: [Entry] { self.entriesOfSettings(self.settings) }
     fileprivate let entriesOfSettings: @Sendable (Settings) -> [Entry]
-    /// The clients of the file, and the check of changes to them.
+    /// The clients in the file, and the check of changes that operators make to clients at run time.
     package var clients = ClientBase()
 
     /// Returns the effective settings, one `key: value  # origin` per line, without secrets: the output of `check`.
     ///
-    /// - Parameter changedOnly: Whether keys with their default are left out, even if it is written.
+    /// - Parameter changedOnly: True to omit keys with their default value, even if the file or a variable sets them.
     package func describe(changedOnly: Bool = false) -> String {
         self.entries.filter { !changedOnly || $0.isChanged }.map { "\($0.key): \($0.value)  # \($0.origin)" }
             .joined(separator: "\n")
@@ -64,12 +64,12 @@ package struct AdminListener: Sendable, Equatable {
     }
 }
 
-/// Builds one validated value from the file, the environment and the flags.
+/// Loads the settings from the file, the environment and the flags, and validates them.
 package enum SettingsLoader {
     /// Reads the settings.
     ///
-    /// The file is `file`, otherwise the one in `SALLYPORT_CONFIG`. Without both, variables must set everything. A
-    /// variable takes precedence over the file. Relative paths start at the directory of the file that contains them.
+    /// The settings file is `file`, otherwise the one in `SALLYPORT_CONFIG`. Without a file, variables must set every
+    /// required key. A variable takes precedence over the file. A relative path in a file starts at its directory.
     ///
     /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. They are then not
     ///   checked, and the settings cannot be served.
@@ -134,7 +134,7 @@ package enum SettingsLoader {
         return AdminListener(listener, certificateFiles: listener.isSecure ? builder.certificateFiles() : [])
     }
 
-    /// Reads the values of the file and the variables. Each value is valid by itself or among the problems.
+    /// Reads the values of the file and the variables. Each value is valid by itself, or `problems` contains it.
     private static func written(
         file: String?,
         environment: [String: String],
@@ -196,7 +196,7 @@ package enum SettingsLoader {
 }
 
 extension [SettingsProblem] {
-    /// The problems by line and column, then in the order in which they were found. Each problem once.
+    /// The problems by line and column, then in the order in which they were found, without repetitions.
     var inOrder: [SettingsProblem] {
         func place(_ problem: SettingsProblem) -> (Int, Int) {
             guard case .file(_, let line, let column) = problem.origin else { return (.max, .max) }

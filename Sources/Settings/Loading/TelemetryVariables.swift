@@ -1,10 +1,10 @@
 import Vocabulary
 
-/// Applies the variables of OpenTelemetry over the file, as its specification defines them. The gateway's own variables
-/// (`SALLYPORT_TELEMETRY_*`) take precedence.
+/// Applies OpenTelemetry's environment variables over the settings file, as OpenTelemetry's specification says. The
+/// gateway's own variables (`SALLYPORT_TELEMETRY_*`) take precedence.
 ///
-/// OpenTelemetry's variables are often set for a whole cluster, so they are read only if traces are sent. One that the
-/// gateway cannot follow is then reported. Unknown variables, and all without an endpoint, are ignored.
+/// OpenTelemetry's variables are often set for a whole cluster, so they are ignored unless an endpoint for traces is
+/// set. With an endpoint, a variable whose value is not supported is reported, and unknown variables are ignored.
 struct TelemetryVariables {
     /// The form of a variable's value.
     private enum Form {
@@ -19,7 +19,7 @@ struct TelemetryVariables {
         let names: [String]
         let key: String
         var form = Form.asKey
-        /// Another key of the file that the variable also replaces.
+        /// A second key that the variable replaces, if the file sets that key.
         var instead: String?
     }
 
@@ -43,7 +43,7 @@ struct TelemetryVariables {
         Variable(names: ["OTEL_BSP_MAX_EXPORT_BATCH_SIZE"], key: "batch_size"),
     ]
 
-    /// Returns a variable with two names: the one for traces alone takes precedence over the one for all signals.
+    /// Returns a variable with two names. The name for traces takes precedence over the name for all signals.
     private static func traces(_ name: String, _ key: String, _ form: Form = .asKey) -> Variable {
         Variable(names: ["\(self.exporter)TRACES_\(name)", "\(self.exporter)\(name)"], key: key, form: form)
     }
@@ -58,7 +58,7 @@ struct TelemetryVariables {
             .filter { !$0.value.isEmpty }
     }
 
-    /// Whether traces are switched off, whatever else is written.
+    /// Whether a variable switches traces off, which overrides the file and all other variables.
     private var isOff: Bool {
         self.environment["OTEL_SDK_DISABLED"]?.lowercased() == "true"
             || self.environment["OTEL_TRACES_EXPORTER"]?.lowercased() == "none"
@@ -80,7 +80,7 @@ struct TelemetryVariables {
         self.warn()
     }
 
-    /// Removes the endpoints if a variable switches traces off. The gateway's own variables have been applied.
+    /// Removes the endpoints if a variable switches traces off. Call it after the gateway's own variables are applied.
     func switchOff(_ tree: inout SettingsTree) {
         guard self.isOff, var telemetry = tree.tree("telemetry"), let setting = tree["telemetry"] else { return }
         for name in Self.endpoints { telemetry[name] = nil }
@@ -98,7 +98,7 @@ struct TelemetryVariables {
         guard let (name, text) = self.first(variable.names),
             let kind = (Section.telemetry[variable.key] ?? Section.exporter[variable.key])?.kind
         else { return }
-        // The variable is the argument of a sampler that takes none.
+        // A ratio is ignored if the sampler takes no ratio.
         if variable.key == "ratio", let sampler = tree.setting(at: ["telemetry", "sampler"]).flatMap({ $0.value }),
             TelemetrySettings.Sampler.read(sampler)?.takesRatio != true
         {
@@ -124,8 +124,8 @@ struct TelemetryVariables {
         }
     }
 
-    /// Adds the variable's attributes to those in the file, and replaces those with the same name. An attribute without
-    /// a value, as from an empty template, is ignored.
+    /// Adds the attributes in `OTEL_RESOURCE_ATTRIBUTES`, which replace the file's attributes of the same name. An
+    /// attribute without a value, as from an empty template, is ignored.
     private mutating func applyAttributes(to tree: inout SettingsTree) {
         let name = "OTEL_RESOURCE_ATTRIBUTES"
         guard let text = self.environment[name] else { return }
@@ -149,7 +149,7 @@ struct TelemetryVariables {
         }
     }
 
-    /// - Throws: What a part of an attribute must be, because the texts of the rule are about a key.
+    /// - Throws: Advice about `part`, the name or value of an attribute, because the rule's own advice is about a key.
     private static func read(_ text: String, _ rule: TextRule, _ part: String) throws(SyntaxFault) -> SettingValue {
         do throws(SyntaxFault) {
             return try rule.read(text)
@@ -182,7 +182,7 @@ struct TelemetryVariables {
         }
     }
 
-    /// Returns what is allowed in a variable in milliseconds, and what to write instead of `text`.
+    /// Returns the range of a variable in milliseconds, and advice about what to write instead of `text`.
     private static func inMilliseconds(_ text: String, _ kind: SettingKind) -> (allowed: String, fix: String) {
         func count(_ duration: Duration) -> String { "\(Int64(duration / .milliseconds(1)))" }
         guard case .duration(let range) = kind else { return (kind.allowed, "write another value") }
@@ -214,7 +214,7 @@ struct TelemetryVariables {
         )
     }
 
-    /// Warns of variables that are ignored without harm.
+    /// Warns of variables whose values are ignored without harm.
     private mutating func warn() {
         if let (name, text) = self.first(["\(Self.exporter)TRACES_COMPRESSION", "\(Self.exporter)COMPRESSION"]),
             text != "none"

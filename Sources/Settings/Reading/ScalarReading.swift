@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingKind {
-    /// Reads the value of `text`, which comes from the file or from a variable.
+    /// Reads a value of this kind from a text in the file or in a variable.
     func read(_ text: String) throws(SyntaxFault) -> SettingValue {
         switch self {
         case .boolean:
@@ -34,7 +34,7 @@ extension SettingKind {
             }
             return .text(text)
         case .list(let element):
-            // From a variable; a file uses YAML lists.
+            // Only variables write a list as one text; a file uses YAML lists.
             var list: [Setting] = []
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
                 let part = String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
@@ -50,7 +50,7 @@ extension SettingKind {
         }
     }
 
-    /// Returns a valid value as `check` prints it.
+    /// Returns a valid value as `check` prints it, without secrets.
     func shown(_ text: String) -> String {
         switch self {
         case .secret: "<redacted>"
@@ -60,13 +60,13 @@ extension SettingKind {
         }
     }
 
-    /// Returns an invalid text as messages show it.
+    /// Returns an invalid text as messages show it, without secrets.
     func found(_ text: String) -> String {
         self.isSecret ? "a text (not shown)" : quoted(self.shown(text)).withoutCredentials
     }
 }
 
-/// Returns the path of a secret's file if it looks like one, as the secret itself may have been written by mistake.
+/// Returns `path` if it looks like a path, otherwise a placeholder: a secret may have been written instead of a path.
 private func shownPath(_ path: String) -> String {
     let looksLikePath = ["/", "./", "../"].contains { path.hasPrefix($0) } && path.utf8.count <= 255
     return looksLikePath || isName(ofFile: path) ? path : "<redacted, as it may be the secret itself>"
@@ -82,7 +82,7 @@ private func isName(ofFile text: String) -> Bool {
 }
 
 extension String {
-    /// The text, or a placeholder if the text may contain a user and password as URLs can.
+    /// The text, or a placeholder if the text may be a URL with a user and password.
     var withoutCredentials: String {
         guard let at = self.utf8.firstIndex(of: UInt8(ascii: "@")) else { return self }
         let before = self[..<at].utf8

@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// Reads nodes with the table of keys, and collects all problems instead of stopping at the first.
+/// Turns YAML nodes into settings by the table of keys, and collects all problems instead of stopping at the first.
 struct SettingsDecoder {
     let document: YAMLDocument
-    /// The table of the whole file, for keys that are written in the wrong place.
+    /// The table of the whole file, to find the right place of a misplaced key.
     private let file: Section
-    /// Keys that variables set, so that they may be missing in the document.
+    /// The keys that environment variables set, which may be missing in the document.
     private let elsewhere: Set<String>
     private(set) var problems: [SettingsProblem] = []
 
@@ -62,7 +62,7 @@ struct SettingsDecoder {
         return tree
     }
 
-    /// Returns the pairs of a mapping whose keys are texts. A repeated name is reported, and its last value applies.
+    /// Returns the pairs of a mapping. Reports keys that are not texts, and repeated keys, whose last value applies.
     private mutating func pairs(_ node: YAMLNode, key: String, allowed: String) -> [(String, YAMLNode, YAMLNode)] {
         let shownKey = key.isEmpty ? topLevel : key
         guard case .mapping(let mapping) = node.content else {
@@ -209,7 +209,7 @@ struct SettingsDecoder {
         }
     }
 
-    /// Returns whether the value is not nested too deeply; reports it otherwise.
+    /// Returns true if the value is not nested too deeply, and reports it otherwise.
     private mutating func isShallow(_ node: YAMLNode, _ key: String, depth: Int, allowed: String) -> Bool {
         guard depth >= YAMLGuard.maxDepth else { return true }
         self.report(

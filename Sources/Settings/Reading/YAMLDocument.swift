@@ -3,7 +3,7 @@ import Vocabulary
 /// A YAML file as nodes.
 struct YAMLDocument {
     let path: String
-    /// `nil` if the file is empty.
+    /// The root of the document; `nil` if the file is empty.
     let root: YAMLNode?
 
     /// Creates a document that was not read from a text.
@@ -24,7 +24,7 @@ struct YAMLDocument {
         }
     }
 
-    /// Splits a text into lines; throws if `YAMLGuard` finds something in it.
+    /// Splits a text into lines; throws if it is too long, is not UTF-8, or contains syntax that `YAMLGuard` rejects.
     private static func lines(of bytes: [UInt8], path: String) throws(SettingsFailure) -> [[Unicode.Scalar]] {
         func problem(_ line: Int, _ column: Int, _ key: String, _ found: String, _ fix: String) -> SettingsProblem {
             SettingsProblem(
@@ -83,7 +83,7 @@ struct YAMLDocument {
 }
 
 extension YAMLDocument {
-    /// Returns the key at or above a line, found by indentation alone, for texts that are not YAML.
+    /// Returns the path of the key at or above a line, found by indentation alone, for texts that are not YAML.
     static func keyPath(at row: Int, in lines: [[Unicode.Scalar]]) -> String {
         var path: [String] = []
         var indent = Int.max
@@ -98,7 +98,7 @@ extension YAMLDocument {
         return path.isEmpty ? topLevel : path.reversed().joined(separator: ".")
     }
 
-    /// Returns `name` of a line `  - name: value` if it looks like the name of a key.
+    /// Returns `name` and its indentation in a line `  - name: value`; `nil` if `name` does not look like a key.
     private static func key(of line: [Unicode.Scalar]) -> (name: String, indent: Int)? {
         let body = line.drop { $0 == " " || $0 == "-" }
         let name = body.prefix { $0 != ":" && $0 != "#" && !$0.isBlank }

@@ -17,10 +17,10 @@ struct YAMLGuard {
     private var findings: [Finding] = []
     /// The number of open `[` and `{`.
     private var depth = 0
-    /// Whether a plain text inside brackets is open. It continues over line ends, so the next line begins no new token.
+    /// Whether an unquoted text is open. Inside brackets it continues on the next line, which begins no new token.
     private var isPlainOpen = false
 
-    /// Returns the syntax in `lines` that is not allowed; at most a few dozen findings.
+    /// Returns the syntax in `lines` that is not allowed. The scan stops after about 32 findings.
     static func findings(in lines: [[Unicode.Scalar]]) -> [Finding] {
         var state = YAMLGuard()
         for (index, line) in lines.enumerated() {

@@ -21,15 +21,15 @@ package struct AuthorizationSettings: Sendable, Equatable {
 
 /// The form in which a proxy asks about a request, and the answers that it understands.
 package enum AuthorizationDialect: String, Sendable, CaseIterable, SettingWord {
-    /// Traefik's ForwardAuth and Caddy's `forward_auth`: any answer but 2xx goes to the client.
+    /// Traefik's ForwardAuth and Caddy's `forward_auth`, which pass any answer other than 2xx on to the client.
     case forwardAuth = "forward-auth"
-    /// nginx's `auth_request`: only 2xx, 401 and 403 are answers.
+    /// nginx's `auth_request`, which understands only the statuses 2xx, 401 and 403.
     case authRequest = "auth-request"
-    /// Envoy's `ext_authz` over HTTP: the request itself under a prefix; only 200 allows it.
+    /// Envoy's `ext_authz` over HTTP, which sends the request's own head under a path prefix. Only 200 allows it.
     case extAuthz = "ext-authz"
 }
 
-/// The fields in which a proxy describes a request. Only one set is read, because a client can send the others.
+/// The fields in which a proxy describes a request. Only one set is read, because a client can send the other set.
 package enum OriginalMetadata: String, Sendable, CaseIterable, SettingWord {
     /// `X-Original-URL` and `X-Original-Method`.
     case original

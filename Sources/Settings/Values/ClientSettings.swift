@@ -28,10 +28,10 @@ package struct ClientSettings: Sendable, Equatable {
     package var refreshToken = RefreshTokenSettings()
     /// The social providers whose tokens and codes the client may exchange.
     package var socialLogins: Set<SocialLogin> = []
-    /// The bundle id of the client's iOS app, for Apple's codes; `nil` for the only one of `native_social.apple`.
+    /// The bundle id of the client's iOS app, for Apple's codes; `nil` to use the only one in `native_social.apple`.
     package var bundleID: String?
     package var trustsAddressField = false
-    /// Whether the client gets tokens only with a proof of possession of a key, bound to that key (RFC 9449).
+    /// Whether the client must prove possession of a key to get tokens, which are then bound to the key (RFC 9449).
     package var requiresProof = false
     package var canCreateTransferToken = false
     /// Whether the client may get a refresh token from a sign-in with a transfer token.
@@ -53,7 +53,7 @@ package struct ClientSettings: Sendable, Equatable {
         self.clientID = clientID
     }
 
-    /// Whether the client serves users of this provider.
+    /// Whether users of `provider` may sign in to the client.
     package func isFor(_ provider: String) -> Bool { self.providers.contains(provider) }
 
     /// Whether hosts with these providers know the client.
@@ -74,7 +74,7 @@ package struct ClientSettings: Sendable, Equatable {
 /// An Android app and the certificates that sign it.
 package struct AndroidApp: Sendable, Equatable {
     package let packageName: String
-    /// The SHA-256 fingerprints of the certificates in capitals, with colons, as Google compares them.
+    /// The SHA-256 fingerprints of the certificates in upper-case hexadecimal with colons, as Google compares them.
     package let fingerprints: [String]
 
     package init(packageName: String, fingerprints: [String]) {
@@ -88,17 +88,17 @@ package enum GrantType: String, Sendable, CaseIterable, SettingWord {
     /// The grant types of a client whose settings list none.
     package static let usual: [GrantType] = [.authorizationCode, .refreshToken, .tokenExchange]
 
-    /// RFC 6749 4.1
+    /// An authorization code (RFC 6749 4.1).
     case authorizationCode = "authorization_code"
-    /// RFC 6749 6
+    /// A refresh token (RFC 6749 6).
     case refreshToken = "refresh_token"
     /// An id_token from `/authorize` (OpenID Connect Core 3.2), which the token endpoint does not accept.
     case implicit
-    /// RFC 8693
+    /// A token that is exchanged for another token (RFC 8693).
     case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 }
 
-/// A client's refresh tokens (Auth0's object `refresh_token`).
+/// The settings of a client's refresh tokens (Auth0's object `refresh_token`).
 package struct RefreshTokenSettings: Sendable, Equatable {
     package enum Rotation: String, Sendable, CaseIterable, SettingWord {
         case rotating
@@ -113,7 +113,7 @@ package struct RefreshTokenSettings: Sendable, Equatable {
     }
 
     package var rotation = Rotation.rotating
-    /// The time after a rotation in which the replaced token gets its successor again.
+    /// The time after a rotation in which a client that sends the replaced token gets the successor again.
     package var leeway = Duration.seconds(60)
     /// The longest leeway of a refresh token that is not bound to a key, because a thief could use the token.
     private static let longestUnbound = Duration.seconds(60)
@@ -135,7 +135,7 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 package enum SocialLogin: String, Sendable, CaseIterable {
     case google, apple, facebook
 
-    /// The provider's name in Auth0's spelling. It begins the names of users whom only the kit knows
+    /// The provider's name in Auth0's spelling. The names of users whom only the kit identifies begin with it
     /// (`google-oauth2|117…`).
     package var connection: String {
         switch self {

@@ -1,4 +1,4 @@
-/// The purposes of the gateway's paths outside of `/.sallyport/`. On a host, paths without a purpose belong to the app.
+/// The purposes of the gateway's paths outside of `/.sallyport/`. Paths whose purpose a host lacks belong to its app.
 package struct EndpointJobs: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 

@@ -5,8 +5,8 @@ package struct ExchangeSettings: Sendable, Equatable {
     package enum Dialect: String, Sendable, CaseIterable, SettingWord {
         /// The protocol that Kratos implements.
         case current
-        /// The protocol that Kratos's documentation described for long: no flag requests the code, the browser is sent
-        /// to the form's action with `return_to`, it comes back with `return_to_code`, and an exchange may be repeated.
+        /// The protocol that Kratos's documentation long described: no flag requests the code, the browser is sent to
+        /// the form's action with `return_to`, it comes back with `return_to_code`, and an exchange may be repeated.
         case documented
     }
 
@@ -27,7 +27,7 @@ package struct ExchangeSettings: Sendable, Equatable {
     package var providers: [Choice] = []
     /// Whether the file lists the sign-ins; otherwise they follow from the provider.
     var namesProviders = false
-    /// On hosts with several providers: the names of providers to which a choice leads without the page of providers.
+    /// On hosts with several providers: the names of the providers that a choice opens without the page of providers.
     package var leadingNames: [String] = []
     package var allowedOrigins: [String] = []
     package var dialect = Dialect.current

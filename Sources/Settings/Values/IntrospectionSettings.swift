@@ -12,7 +12,7 @@ package struct IntrospectionSettings: Sendable, Equatable {
     /// The provider's ids of the clients whose refresh tokens are accepted. Empty if none is accepted.
     package var refreshTokenClients: [String] = []
     /// The users who may sign in. A refresh token of another user is not accepted. An access token of another user is
-    /// valid for requests, but gives no other token.
+    /// valid for requests, but no token is issued in exchange for it.
     package var allow = AdmissionSettings()
     package var claims = ClaimSettings()
     /// The names of the provider's users.

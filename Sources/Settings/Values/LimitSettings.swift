@@ -61,7 +61,7 @@ package struct StopPlan: Sendable, Equatable {
     /// The deadline for the whole shutdown.
     package let end: Duration
 
-    /// - Parameter isByHand: Whether a person waits for the end, so that `drain.delay` is skipped.
+    /// Computes the deadlines. `isByHand` is true if a person waits for the end, so that `drain.delay` is skipped.
     package init(_ drain: DrainSettings, isByHand: Bool = false) {
         self.requests = (isByHand ? .zero : drain.delay) + drain.timeout
         self.renewals = max(.zero, self.requests - Self.lastCalls)

@@ -11,7 +11,7 @@ package struct ListenerSettings: Sendable, Equatable {
     package var isSecure = false
     /// The protocols that clients may use.
     package var protocols: [ListenerProtocol] = [.http1]
-    /// Whether clients present certificates in the TLS handshake.
+    /// The certificates that the listener requests from clients in the TLS handshake.
     package var clientCertificates = ClientCertificates.none
     /// The peers that use the PROXY protocol; `nil` if no peer does.
     package var proxyProtocol: ProxyProtocolSettings?
@@ -41,7 +41,7 @@ package enum ListenerProtocol: String, Sendable, CaseIterable, SettingWord {
     case plainHTTP2 = "h2c"
 }
 
-/// Whether clients of a listener present a certificate.
+/// The certificates that a listener requests from its clients.
 package enum ClientCertificates: String, Sendable, CaseIterable, SettingWord {
     /// No certificate is requested.
     case none

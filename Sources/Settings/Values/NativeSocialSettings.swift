@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Sign-in with what the sign-in kits of Google, Apple and Facebook give to a native app.
+/// Sign-in with the tokens and codes that the sign-in kits of Google, Apple and Facebook give to a native app.
 package struct NativeSocialSettings: Sendable, Equatable {
     package var google: GoogleSettings?
     package var apple: AppleSettings?
@@ -12,7 +12,7 @@ package struct NativeSocialSettings: Sendable, Equatable {
         self.facebook = facebook
     }
 
-    /// Returns the `iss` values of a kit's tokens. Empty if its tokens have none or the kit is not configured.
+    /// Returns the `iss` values of a kit's tokens. Empty if the tokens have no `iss` or the kit is not configured.
     package func issuers(of login: SocialLogin) -> [String] {
         switch login {
         case .google: self.google?.issuers ?? []
@@ -21,12 +21,12 @@ package struct NativeSocialSettings: Sendable, Equatable {
         }
     }
 
-    /// Whether an `iss` of a kit is a provider's issuer. An `iss` without a scheme means https, as in one of Google's.
+    /// Whether a kit's `iss` is a provider's issuer. An `iss` without a scheme, such as one of Google's, means https.
     static func isSame(_ issuer: String, _ provider: String) -> Bool {
         issuer.isExactly(provider) || "https://\(issuer)".isExactly(provider)
     }
 
-    /// Returns the kits with these issuers; `nil` if no kit has one of them.
+    /// Returns the settings of the kits whose tokens have one of these issuers, never of Facebook; `nil` if no kit has.
     func keeping(_ issuers: Set<String>) -> NativeSocialSettings? {
         var kept = NativeSocialSettings(google: self.google, apple: self.apple)
         kept.google?.issuers.removeAll { !issuers.contains($0) }

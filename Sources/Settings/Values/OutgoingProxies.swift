@@ -134,7 +134,7 @@ package struct ProxyException: Sendable, Equatable {
         }
     }
 
-    /// Reads an address or a block; bits after the block's length are ignored.
+    /// Reads an address or a block, whose bits after the prefix length are ignored.
     private static func block(_ text: Substring) -> CIDRBlock? {
         let text = text.first == "[" && text.last == "]" ? text.dropFirst().dropLast() : text
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)

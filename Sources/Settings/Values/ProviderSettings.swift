@@ -16,12 +16,12 @@ package struct NamedProvider: Sendable, Equatable {
     package var label: String?
     /// The image on the provider's button; `nil` for the gateway's own image for the provider.
     package var image: PageDesign.Logo?
-    /// True if a new gateway is ready only after it has reached the provider. `nil` if that depends on the hosts: it is
-    /// then required where users of some host have no other provider.
+    /// True if a new gateway is ready only after it has reached the provider. `nil` to wait for the provider only if
+    /// some host has no other usable provider.
     package var isEssential: Bool?
-    /// The email domains, in ASCII and lower case, whose users go straight to the provider on hosts with several.
+    /// The email domains, in lower-case ASCII, whose users go straight to the provider on hosts with other providers.
     package var domains: [String] = []
-    /// True if an address that the provider has verified may link its users to those of other providers.
+    /// True if an email address that the provider has verified may link its users to users of other providers.
     package var trustsEmail = false
 
     package init(name: String, settings: any ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
@@ -70,35 +70,35 @@ package protocol ProviderSettings: Sendable, Equatable {
     /// The name of the provider in the sessions and records that come from it; `nil` for users of the settings. No two
     /// configured providers have the same name.
     var ownName: String? { get }
-    /// `iss` of the tokens that the provider signs; `nil` if no token that it signs is accepted.
+    /// The `iss` of the tokens that the provider signs; `nil` if the gateway accepts no token that the provider signs.
     var tokenIssuer: String? { get }
 
-    /// The mapping of the provider's claims to traits; `nil` if the provider's users have traits themselves.
+    /// The mapping of the provider's claims to traits; `nil` if the provider's users have traits already.
     var claimMapping: ClaimSettings? { get }
     /// The users who may sign in.
     var allow: AdmissionSettings { get }
     /// The names of the provider's users.
     var names: SubjectNames { get }
-    /// Returns these settings for users with these names.
+    /// Returns these settings with other names for the provider's users.
     func naming(_ names: SubjectNames) -> Self
 
-    /// The highest level that any sign-in or token can reach; `nil` if it depends on the user.
+    /// The highest assurance level of the provider's sign-ins and tokens; `nil` if it depends on the user.
     var highestAssurance: AssuranceLevel? { get }
-    /// The highest level that some sign-in can reach; `aal0` if nobody can sign in.
+    /// The highest assurance level that the sign-in of some user can reach; `aal0` if nobody can sign in.
     var highestSignIn: AssuranceLevel { get }
     /// Returns the assurance level that a sign-in of this user can reach; `nil` if it is unknown.
     ///
     /// - Parameter ownID: The provider's own id of the user.
     func assurance(of ownID: String) -> AssuranceLevel?
-    /// The levels of the provider's own values of `acr`.
+    /// The assurance level of each of the provider's `acr` values.
     var acrLevels: [String: AssuranceLevel] { get }
 
     /// The provider in the log line that reports readiness, such as `OpenID at https://id.example.com`.
     var title: String { get }
     /// The action of the sign-in page, such as `asks for the password`; `nil` if nobody can sign in.
     var signInStep: String? { get }
-    /// The name of the provider's sign-in for web to native, unless the settings choose one; `nil` if web to native
-    /// does not lead to the provider.
+    /// The choice for the provider in web-to-native sign-ins, unless the settings list the choices; `nil` if
+    /// web-to-native sign-ins do not lead to the provider.
     var exchangeChoice: ExchangeSettings.Choice? { get }
 }
 
@@ -232,12 +232,12 @@ package struct ClaimSettings: Sendable, Equatable {
 
     package init() {}
 
-    /// Returns the trait `name`; without such a trait, one at the claim of that name.
+    /// Returns the trait `name`; if it is not configured, a trait with the claim `name`.
     package func trait(_ name: String) -> Trait {
         self.traits.first { $0.name == name } ?? Trait(name: name, path: [name])
     }
 
-    /// Returns the path of the trait `name`; without such a trait, the claim of that name.
+    /// Returns the path of the trait `name`; if it is not configured, the path of the claim `name`.
     package func path(ofTrait name: String) -> [String] { self.trait(name).path }
 
     /// True if the trait `email_verified` refers to the trait `email`. The claim `email_verified` refers only to the

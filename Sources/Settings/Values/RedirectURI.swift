@@ -13,8 +13,8 @@ package struct RedirectURI: Sendable, Hashable {
     /// The origin as browsers write it (RFC 6454 6.1); `nil` for an app's own scheme.
     package let origin: String?
 
-    /// `nil` if the text is not a redirect URI. A redirect URI is absolute and has no fragment (RFC 6749 3.1.2), and
-    /// its scheme is https, http on loopback, or an app's own.
+    /// Reads a redirect URI: absolute, without a fragment (RFC 6749 3.1.2), and with https, http on loopback, or an
+    /// app's own scheme; `nil` for any other text.
     package init?(_ text: String) {
         guard (1...2048).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             !text.utf8.contains(where: { #"#*"<>\^`{|}"#.utf8.contains($0) }), let colon = text.firstIndex(of: ":")
@@ -49,10 +49,10 @@ package struct RedirectURI: Sendable, Hashable {
         self.portless = "http://" + host + rest.dropFirst(2 + authority.count)
     }
 
-    /// The path of an https URL as written, `/` if none exists; `nil` for any other URI.
+    /// The path of an https URL as written, `/` if it is empty; `nil` for any other URI.
     package var securePath: String? { self.scheme == "https" ? self.path : nil }
 
-    /// The path of an http or https URL as written, `/` if none exists.
+    /// The path of an http or https URL as written, `/` if it is empty.
     var path: String {
         let path = self.text.dropFirst("\(self.scheme)://".count).drop { !"/?".contains($0) }.prefix { $0 != "?" }
         return path.isEmpty ? "/" : String(path)
@@ -61,7 +61,7 @@ package struct RedirectURI: Sendable, Hashable {
     /// Whether the URI has an app's own scheme.
     var hasOwnScheme: Bool { self.scheme != "https" && self.scheme != "http" }
 
-    /// Whether a request's `redirect_uri` is equal in every character (RFC 9700 4.1.3), except the port on loopback.
+    /// Whether a request's `redirect_uri` equals the URI in every character (RFC 9700 4.1.3), except the loopback port.
     package func matches(_ presented: String) -> Bool {
         // Compares bytes, because Swift treats canonically equivalent Unicode texts as equal.
         if presented.isExactly(self.text) { return true }

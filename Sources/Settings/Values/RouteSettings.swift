@@ -30,7 +30,7 @@ package struct HostSettings: Sendable, Equatable {
 
     package enum SameSite: String, Sendable, CaseIterable, SettingWord {
         case lax
-        /// With `Partitioned`: an app in a frame has a separate session on each site that shows it.
+        /// `SameSite=None` with `Partitioned`: an app in a frame has a separate session on each site that shows it.
         case none
     }
 
@@ -79,7 +79,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var unauthenticated = UnauthenticatedAnswer.auto
     package var client: String?
     package var handoff = false
-    /// Whether `handoff: false` is written, so that the app gets the parameter and its cookies.
+    /// Whether `handoff: false` is written, so that the app gets the parameter and cookies of session-transfer tokens.
     package var leavesHandoffToApp = false
     /// The audiences whose access tokens are accepted (`apis[].routes`).
     package var apiAudiences: [String] = []
@@ -111,8 +111,8 @@ package struct RouteSettings: Sendable, Equatable {
     /// The live binding that is enforced; `none` if a mismatch is only logged.
     package var enforcedBinding: BindingMode { self.bindingAction == .log ? .none : self.liveBinding }
 
-    /// Whether both routes match some request and neither is more specific. A route with methods is more specific than
-    /// one for all methods.
+    /// True if some request matches both routes and neither route is more specific. A route with methods is more
+    /// specific than a route for all methods.
     func isTwin(of other: RouteSettings) -> Bool {
         self.path == other.path && self.methods.isEmpty == other.methods.isEmpty
             && (self.methods.isEmpty || self.methods.contains(where: other.methods.contains))
@@ -130,7 +130,7 @@ package enum PathInfo: String, Sendable, CaseIterable, SettingWord {
     /// The stricter route decides about the request and forwards it.
     case follow
 }
-/// The reaction if another device presents a session.
+/// The reaction to a session that another device presents.
 package enum BindingAction: String, Sendable, CaseIterable, SettingWord {
     /// Rejects the request, so that the user must sign in. The session stays valid for the device to which it is bound.
     case reauthenticate
@@ -153,7 +153,7 @@ package struct RequirementSettings: Sendable, Hashable {
     package var origins: [String] = []
     /// Whether nobody may act for the user (`actor: none`).
     package var refusesActors = false
-    /// The longest time since the user signed in.
+    /// The longest time that may have passed since the user signed in; `nil` for no limit.
     package var maxAge: Duration?
     /// The requirement for the client's TLS certificate; `nil` if none is required.
     package var clientCertificate: CertificateRequirement?

@@ -2,12 +2,12 @@ package import Vocabulary
 
 /// The content of `secret_file`: one secret on each line.
 ///
-/// The first one signs and seals, and all are accepted. The gateway ignores blank lines and lines that begin with `#`;
-/// `sallyport keys` writes such a line above a secret that was added and not yet promoted.
+/// The first secret signs and seals, and all secrets are accepted. The gateway ignores blank lines and lines that begin
+/// with `#`. `sallyport keys` writes a `#` line above a secret that was added and not yet promoted.
 package struct SecretFile: Sendable, Equatable {
     /// The error in a file's content, described without the content.
     package struct Fault: Error, Sendable, Hashable {
-        /// E.g. `a secret of 12 bytes in line 3`.
+        /// The error, such as `a secret of 12 bytes in line 3`.
         package let found: String
         package let fix: String
     }
@@ -15,7 +15,7 @@ package struct SecretFile: Sendable, Equatable {
     /// One secret and its state.
     package struct Entry: Sendable, Equatable {
         package var secret: Secret
-        /// True if the secret is only accepted: it was added, was not yet promoted, and makes nothing.
+        /// True if the secret was added and not yet promoted: it is accepted, but nothing is signed or sealed with it.
         package var isWaiting = false
     }
 
@@ -76,7 +76,7 @@ package struct SecretFile: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The secrets in the form that the gateway uses.
+    /// The secrets as the gateway uses them: the first signs and seals, and all others are only accepted.
     package var ring: SecretRing {
         SecretRing(current: self.entries[0].secret, accepted: self.entries.dropFirst().map(\.secret))
     }

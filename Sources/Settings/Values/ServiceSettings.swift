@@ -14,13 +14,13 @@ package struct SessionSettings: Sendable, Equatable {
         }
     }
 
-    /// Whether a browser keeps the session's cookie until the session ends, or only until the browser closes.
+    /// The time for which a browser keeps the session's cookie: until it closes, or until the session ends (`always`).
     package enum Persistence: String, Sendable, CaseIterable, SettingWord {
         case never, always
         /// As the user chooses on the sign-in page.
         case ask
 
-        /// - Parameter wished: Whether the user has chosen to stay signed in.
+        /// Returns true if the cookie outlives the browser. `wished` is true if the user chose to stay signed in.
         package func applies(wished: Bool) -> Bool { self == .always || self == .ask && wished }
     }
 
@@ -70,7 +70,7 @@ package struct SessionSettings: Sendable, Equatable {
 
 /// The store of sessions: Redis if it is configured, otherwise the memory of this process.
 package struct StoreSettings: Sendable, Equatable {
-    /// The number of sessions that each event loop caches.
+    /// The maximum number of sessions that each event loop caches.
     package var cachedSessions = 65_536
     package var maxSessions = 1_000_000
     package var maxMarkers = 1_000_000
@@ -84,7 +84,7 @@ package struct StoreSettings: Sendable, Equatable {
     package var title: String { self.redis == nil ? "memory" : "Redis" }
 }
 
-/// The Redis that gateways share.
+/// The settings of the Redis that gateways share.
 package struct RedisSettings: Sendable, Equatable {
     /// The URL, which usually contains a password.
     package var url: Secret
@@ -164,7 +164,7 @@ package struct IdentitySettings: Sendable, Equatable {
     }
     /// The encoding of values with characters other than visible ASCII.
     package enum Encoding: String, Sendable, CaseIterable, SettingWord {
-        /// As ASCII, which percent-decoding (RFC 3986 2.1) turns back into the value.
+        /// Percent-encoded (RFC 3986 2.1), so that the field is ASCII and decoding gives the value again.
         case percent
         /// Unchanged, in UTF-8 (`obs-text`, RFC 9110 5.5).
         case utf8
@@ -184,11 +184,11 @@ package struct IdentitySettings: Sendable, Equatable {
         "client_certificate.sha256", "client_certificate.subject", "client_certificate.san",
     ]
 
-    /// The claims that the gateway sets itself, and those of RFC 7519 that would change how an assertion is verified.
+    /// The claims that the gateway sets itself, and claims of RFC 7519 that would change how an assertion is verified.
     package static let reservedClaims = ["iss", "aud", "sub", "sid", "iat", "exp", "nbf", "jti"]
 
     package var preset: Preset = .sallyport
-    /// The operator's own fields, which replace the preset's if there are any.
+    /// The operator's own fields. If there are any, they replace the preset's fields.
     package var fields: [Field] = []
     package var basic: BasicAuth?
     package var delimiter: UInt8 = 0x2C

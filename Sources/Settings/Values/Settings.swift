@@ -9,7 +9,7 @@ package import Vocabulary
 /// reload builds a new value and replaces the old one as a whole.
 package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
-    /// The addresses of `listen` that serve operators (`role: management`).
+    /// The listeners in `listen` that serve operators (`role: management`).
     package var management: [ListenerSettings] = [] { didSet { self.reserveNames() } }
     /// The listener that redirects plain http to https; `nil` if none exists.
     package var redirectListen: ListenerSettings?
@@ -21,13 +21,13 @@ package struct Settings: Sendable, Equatable {
     )
     /// The tokens of operators. If none exist, the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
-    /// The keys that need endpoints on hosts without `endpoints: true` (`HostSettings.jobs`).
+    /// The settings keys that need endpoints on hosts without `endpoints: true` (`HostSettings.jobs`).
     package internal(set) var endpointKeys: [String] = []
     /// The listener for checks of other proxies; `nil` if none exists.
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
-    /// The fields that the check of oauth2-proxy reads, if `authorization.metadata` is written; `nil` for `Host`,
+    /// The fields that `/oauth2/auth` reads, if `authorization.metadata` is written; `nil` for `Host`,
     /// `X-Forwarded-Uri` and `X-Real-IP`, which nginx and Caddy send as oauth2-proxy's manual says.
     package var oauth2ProxyMetadata: OriginalMetadata?
     package var eventLoops: Int = min(max(Cores.count, 1), 256)
@@ -43,7 +43,7 @@ package struct Settings: Sendable, Equatable {
     package var apis: [APISettings] = []
     /// The providers, whose names differ. Empty if nobody can sign in.
     package var providers: [NamedProvider] = []
-    /// The proxies for calls to providers that the environment names.
+    /// The proxies that the environment names for calls to providers.
     package var proxies = OutgoingProxies()
     /// Sign-in with the kits of Google, Apple and Facebook; `nil` if native apps cannot use them.
     package var nativeSocial: NativeSocialSettings?
@@ -103,8 +103,8 @@ package struct Settings: Sendable, Equatable {
         self.providers.first { $0.settings is FixedUsersSettings }
     }
 
-    /// The groups of hosts with the same providers, which share their endpoints, in the order of the hosts. Without a
-    /// provider there is one group, in which nobody can sign in.
+    /// The groups of hosts with the same providers, in the order of the hosts. The hosts of a group share their
+    /// endpoints. Without a provider there is one group, in which nobody can sign in.
     package var groups: [HostGroup] {
         guard self.providers.count > 1 else {
             let realms = Realms(self.providers.map { Realm($0.name) })
@@ -124,7 +124,7 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    /// Returns the settings with only the hosts with these providers, their providers and their clients.
+    /// Returns these settings with only the named providers, the hosts with exactly these providers, and their clients.
     private func scoped(to names: [String]) -> Settings {
         var scoped = self
         scoped.providers = names.compactMap { name in self.providers.first { $0.name == name } }
@@ -145,13 +145,13 @@ package struct Settings: Sendable, Equatable {
         return scoped
     }
 
-    /// Whether users of different providers must be distinguished, so that nobody passes as the first provider's.
+    /// Whether users of different providers must be told apart, so that nobody passes as a user of the first provider.
     var tellsProvidersApart: Bool {
         self.accounts.link != .none || self.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
     }
 
-    /// Returns the owners of social kits' users, by the kit's `iss`: each provider with that issuer that shares a host
-    /// with other providers. A user of any other issuer is identified by the kit alone.
+    /// Returns the providers to which users of social kits belong, by the kit's `iss`: each provider with that issuer
+    /// that shares a host with other providers. A user of any other kit is identified by the kit alone.
     private func socialOwners(among names: [String]) -> [String: NamedProvider] {
         var owners: [String: NamedProvider] = [:]
         let issuers = SocialLogin.allCases.flatMap { self.nativeSocial?.issuers(of: $0) ?? [] }
@@ -171,7 +171,7 @@ package struct Settings: Sendable, Equatable {
         self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }
 
-    /// Returns the hosts that have a provider of the group. Users of the group may sign in on one to use another.
+    /// Returns the hosts that have a provider of the group. Users of the group may sign in on one host to use another.
     package func hosts(sharing group: HostGroup) -> [HostSettings] {
         self.providers.count > 1
             ? self.hosts.filter { !Set($0.providers).isDisjoint(with: group.providers) } : self.hosts
@@ -201,7 +201,7 @@ package struct HostGroup: Sendable {
     package let realms: Realms
     /// The realm of users of social kits: the first provider's realm if the group has it, otherwise the group's first.
     package let socialRealm: Realm
-    /// The providers whose users sign in with social kits instead, by the issuer of the kit.
+    /// The providers to which users of social kits belong, by the kit's `iss`.
     package let socialOwners: [String: NamedProvider]
     /// The settings for these hosts.
     package let settings: Settings

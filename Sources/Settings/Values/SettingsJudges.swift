@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Checks of values that other modules use and on which the settings do not depend.
+/// Checks of values by modules on which `Settings` does not depend.
 package struct SettingsJudges: Sendable {
     /// Returns a sentence about a Redis URL that is not usable, without quoting the URL; `nil` if it is usable.
     package var redisURL: @Sendable (_ url: Secret) -> String? = { _ in nil }
@@ -13,7 +13,7 @@ package struct SettingsJudges: Sendable {
 
     /// Returns a sentence on why a route may not set or remove a field; `nil` if it may.
     package var routeField: @Sendable (_ change: FieldChange, IdentitySettings) -> String? = { _, _ in nil }
-    /// Returns the facts of a certificate with its issuers and its key in PEM; `nil` if nothing reads certificates.
+    /// Returns the facts of a certificate with its issuers and its key in PEM; `nil` if certificates are not read.
     package var certificate: @Sendable (_ chain: [UInt8], _ key: Secret) throws(CertificateFault) -> CertificateFacts? =
         { _, _ throws(CertificateFault) in nil }
     /// Returns a sentence about unusable authorities in a PEM file; `nil` if they are usable.

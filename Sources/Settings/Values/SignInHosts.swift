@@ -1,8 +1,8 @@
 package import Vocabulary
 
 /// The hosts of the gateway, and the hosts where their users sign in. Users of a host without endpoints sign in on the
-/// first host with endpoints and the same providers, otherwise on the first one that has all of its providers. One
-/// sign-in then serves all of these hosts.
+/// first host with endpoints and the same providers, otherwise on the first host with endpoints that has all of these
+/// providers. One sign-in then serves both hosts.
 package struct SignInHosts: Sendable {
     /// The properties of a host that matter for sign-ins.
     package struct Host: Sendable, Hashable {

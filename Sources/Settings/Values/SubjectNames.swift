@@ -18,7 +18,7 @@ package struct SubjectNames: Sendable, Hashable {
         self.otherMarks = others.map { $0 + Realm.separator }
     }
 
-    /// The prefixes as part of the configuration by which verdicts are cached. Empty if names are ids alone.
+    /// All prefixes, as part of the configuration under which a provider's verdicts are cached. Empty if names are ids.
     package var marks: [String] { self.mark.isEmpty && self.otherMarks.isEmpty ? [] : [self.mark] + self.otherMarks }
 
     /// Returns the name of the user with the provider's `id`; `nil` if another provider's user or a linked account

@@ -46,7 +46,7 @@ package struct TLSSettings: Sendable, Equatable {
         self.certificates.contains { $0.facts?.covers(host) ?? true }
     }
 
-    /// Returns a fault if an https URL of the settings has no certificate, unless a proxy may be in front.
+    /// Returns a fault if any https URL of the settings lacks a certificate, unless trusted proxies are configured.
     package func fault(for settings: Settings) -> CertificateFault? {
         let served = settings.hosts.map(\.publicURL) + settings.management.filter(\.isSecure).compactMap(\.publicURL)
         guard settings.trustedProxies.isEmpty, let url = served.first(where: { $0.isHTTPS && !self.covers($0.host) })
@@ -70,7 +70,7 @@ package enum TLSMinimum: String, Sendable, CaseIterable, SettingWord {
     case v13 = "1.3"
 }
 
-/// The authorities that verify clients' certificates.
+/// The authorities that may issue clients' certificates.
 package struct ClientAuthorities: Sendable, Equatable {
     package var file: String
     /// The certificates in PEM.
@@ -100,13 +100,13 @@ package struct ClientAuthorities: Sendable, Equatable {
 package struct CertificateSettings: Sendable, Equatable {
     package var certificateFile: String
     package var keyFile: String
-    /// Whether clients get the certificate if they name no host, or one that no certificate has.
+    /// Whether clients get the certificate if they name no host, or a host that no certificate covers.
     package var isDefault: Bool
     /// The certificate and its issuers, as PEM.
     package var chain: [UInt8]
     /// The private key in PEM.
     package var key: Secret
-    /// The facts of the certificate; `nil` if nothing reads certificates.
+    /// The facts of the certificate; `nil` if certificates are not read.
     package var facts: CertificateFacts?
 
     /// Reads and checks the pair of files.
@@ -194,7 +194,7 @@ package struct CertificateFacts: Sendable, Equatable {
     package var names: [String]
     package var addresses: [IPAddress]
     package var from: UnixTime
-    /// The time when the certificate, or the first of its issuers in the file, expires and clients begin to reject it.
+    /// The time when the certificate or one of its issuers in the file expires, so that clients begin to reject it.
     package var until: UnixTime
     /// The kind of key, such as `P-256` or `RSA-2048`.
     package var key: String

@@ -29,7 +29,7 @@ package struct TelemetrySettings: Sendable, Equatable {
         let text: String
         package let value: Double
 
-        /// `nil` if the text is not a decimal number from 0 to 1.
+        /// Reads a decimal number from 0 to 1; `nil` for any other text.
         init?(_ text: String) {
             let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
             guard (1...20).contains(text.utf8.count), parts.count <= 2,
@@ -74,13 +74,13 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var trustsClients = false
     package var namesPaths = true
     package var batchDelay: Duration = .seconds(5)
-    /// The spans of a request: twice OpenTelemetry's default, as a request costs as much as over a hundred spans.
+    /// The most spans in one export: twice OpenTelemetry's default, as an export costs as much as over a hundred spans.
     package var batchSize = 1024
     package var queueSize = 2048
     /// The time after which a batch that the collector does not accept is dropped.
     package var exportTimeout: Duration = .seconds(30)
 
-    /// The recorded share of the traces that begin here.
+    /// The recorded share of the traces that begin at the gateway.
     package var share: Double {
         switch self.sampler {
         case .alwaysOn, .parentOn: 1

@@ -16,7 +16,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var caFile: String?
     package var certificateFile: String?
     package var keyFile: String?
-    /// The expected name in the certificates of all servers without their own.
+    /// The expected name in the certificates of all servers without a `server_name` of their own.
     package var serverName: String?
     package var maxConnections = 1024
     package var maxQueue = 10_000
@@ -27,7 +27,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// The interval at which the names of the servers are resolved again.
     package var dnsRefresh = Duration.seconds(30)
 
-    /// Creates an app on one server.
+    /// Creates an app with one server.
     package init(name: String, isHTTPS: Bool, host: String, port: Int) {
         self.name = name
         self.first = ServerSettings(isHTTPS: isHTTPS, host: host, port: port)
@@ -36,7 +36,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// All servers, in the order of the settings.
     package var servers: [ServerSettings] { [self.first] + self.others }
 
-    /// Whether a server of the app is behind a socket of this machine.
+    /// Whether a server of the app listens at a Unix socket.
     package var hasSocket: Bool { self.servers.contains { $0.socketPath != nil } }
 
     /// Whether the gateway uses TLS with the app. It does so with all servers or with none.
@@ -80,7 +80,7 @@ package struct ServerSettings: Sendable, Equatable {
         self.port = port
     }
 
-    /// Creates a server behind a socket of this machine, whose own URLs begin with `http://localhost`.
+    /// Creates a server that listens at a Unix socket, and whose own URLs begin with `http://localhost`.
     package init(socketPath: String) {
         self.init(isHTTPS: false, host: "localhost", port: 80)
         self.socketPath = socketPath
@@ -138,15 +138,15 @@ package enum ServerBalance: String, Sendable, CaseIterable, SettingWord {
 
 /// The forms of answers that the gateway accepts from an app.
 package enum AnswerForm: String, Sendable, CaseIterable, SettingWord {
-    /// As RFC 9112 defines; any other answer becomes 502.
+    /// Only answers as RFC 9112 defines them. Any other answer becomes 502.
     case strict
-    /// Also as old servers write them.
+    /// Also answers in the forms that old servers send.
     case lenient
 }
 
 /// The requests that share a pooled connection to an app.
 package enum ConnectionReuse: String, Sendable, CaseIterable, SettingWord {
-    /// All users, in turn.
+    /// The requests of all users, one after another.
     case shared
     /// Only requests of one session, or only requests without one, so that bytes that the app sends too late reach no
     /// other user.

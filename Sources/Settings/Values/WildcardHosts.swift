@@ -1,6 +1,6 @@
 /// The label of a name that replaces the `*` of a wildcard host.
 package enum HostLabel {
-    /// The lengths of the longest label and of the longest name without its final dot (RFC 1035 2.3.4).
+    /// The longest label and, in `longestName`, the longest name without its final dot, in bytes (RFC 1035 2.3.4).
     private static let longest = 63
     package static let longestName = 253
 
@@ -41,7 +41,7 @@ extension PublicURL {
         return name != self.host && name[dot...] == self.host.dropFirst()
     }
 
-    /// Returns the URL of the name that equals `authority`; `nil` if the URL is not a wildcard that covers it.
+    /// Returns the URL of `authority`; `nil` if this URL is not a wildcard that covers it.
     package func named(by authority: String) -> PublicURL? {
         let rest = self.authority.utf8.dropFirst()
         let label = authority.utf8.dropLast(rest.count)
@@ -51,7 +51,7 @@ extension PublicURL {
 }
 
 extension HostSettings {
-    /// Returns the URL of the name that equals `authority`; `nil` if the host is not a wildcard that covers it.
+    /// Returns the URL of `authority`; `nil` if the host is not a wildcard that covers it.
     package func named(by authority: String) -> PublicURL? {
         guard let url = self.publicURL.named(by: authority), !self.reservedNames.contains(url.host) else { return nil }
         return url
@@ -77,7 +77,7 @@ package struct ServedOrigins: Sendable {
             }
     }
 
-    /// Returns the origin of a host with which `url` begins, before its path; `nil` if none exists.
+    /// Returns the origin of `url`, which must have a path; `nil` if no host has that origin.
     package func origin(of url: String) -> String? {
         guard let scheme = url.utf8.firstRange(of: "://".utf8),
             let end = url.utf8[scheme.upperBound...].firstIndex(of: UInt8(ascii: "/"))

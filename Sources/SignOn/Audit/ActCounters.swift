@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Counts the acts of one kind and the results of the rules. Acts are rare enough for the registry's own lock.
+/// Counts acts of one kind and results of rules, under the registry's own lock because acts are rare.
 package struct ActCounters: Sendable {
     private let metrics: MetricsRegistry
     private let countAct: @Sendable (AuditRecord) -> Void
@@ -76,7 +76,7 @@ package struct ActCounters: Sendable {
         }
     }
 
-    /// Returns an incrementer of counters by act and result (`ok` or one of `refusals`). Other refusals are ignored.
+    /// Returns a function that counts an act by its result (`ok` or one of `refusals`). It ignores other refusals.
     private static func counters(
         of family: MetricFamily,
         in metrics: MetricsRegistry,

@@ -2,7 +2,7 @@ package import Observability
 package import Sessions
 package import Vocabulary
 
-/// An act that was done or refused.
+/// An act for the audit stream and the metrics, done or refused.
 package enum AuditAct: Sendable, Equatable {
     /// An event of a session that a browser or a native app presents.
     case session(SessionAct, Session.Kind)

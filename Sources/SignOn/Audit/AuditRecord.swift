@@ -51,9 +51,9 @@ package struct AuditRecord: Sendable, Equatable {
     package var detail: String?
     /// The name of the provider at which the user signed in with the browser.
     package var provider: String?
-    /// The name in the settings of the provider of the user or of the failed sign-in. `nil` if the subject contains it.
+    /// The name of the user's provider in the settings, also for a failed sign-in. `nil` if the subject contains it.
     package var realm: String?
-    /// Why the session ended, if the act is a sign-out.
+    /// The reason why the session ended, if the act is a sign-out.
     package var cause = Reason.sessionSignedOut
 
     // MARK: Tokens
@@ -63,7 +63,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// The audience that the OAuth client requested.
     package var wantedAudience: String?
     package var scopes: [String] = []
-    /// True if an access token is not handed out but only made for a session-transfer token, which has its own rules.
+    /// True if the access token is not handed out, but only made to mint a session-transfer token, whose rules apply.
     var isForTransfer = false
 
     // MARK: Transfer tokens and tickets
@@ -93,7 +93,7 @@ package struct AuditRecord: Sendable, Equatable {
         let isAccepted = self.passedInDryRun != nil && mismatch == .mismatch
         return JudgedBinding(mode: mode, outcome: isAccepted ? .dryRun : mismatch ?? .match)
     }
-    /// Why an earlier refusal burned the token.
+    /// The reason of the earlier refusal that burned the token.
     package var burnedFor: Reason?
     /// True if this refusal burned the token.
     package var burns = false

@@ -5,7 +5,7 @@ package import Vocabulary
 package struct RuntimeClient: Sendable, Equatable {
     package var patch: JSONValue
     package var isDeleted: Bool
-    /// The client's secret at run time. `nil` if the file has the secret or there is no secret.
+    /// The secret that the client got at run time. `nil` if the client has its secret from the file or has no secret.
     package var secret: Secret?
     package var marks: [ClientChange.Mark]
 
@@ -39,15 +39,15 @@ package struct ListedClient: Sendable {
     }
 
     package let id: String
-    /// Auth0's object without secrets: the written members, and defaults for the others.
+    /// Auth0's object without secrets: the written members, and defaults for all members that are not written.
     package let members: JSONValue
     /// The object with only the written members.
     package let written: JSONValue
-    /// The client's secret at run time. `nil` if the client has none at run time.
+    /// The secret that the client got at run time. `nil` if the client got none.
     package let secret: Secret?
     package let isInFile: Bool
     package let drift: [Drift]
-    /// Why the gateway does not use this client. `nil` if the client is in use.
+    /// The reason why the gateway does not use this client. `nil` if the client is in use.
     package let fault: ClientFault?
 }
 
@@ -55,7 +55,7 @@ package struct ListedClient: Sendable {
 package struct ClientCatalogue: Sendable {
     package let base: ClientBase
     package let changes: [String: RuntimeClient]
-    /// The clients that the gateway does not use, because the file could not contain them as changed.
+    /// The clients that the gateway does not use, because with their changes they would be invalid in the file.
     package let withheld: [String: ClientFault]
 
     /// Every client that is not deleted, sorted by id.

@@ -5,7 +5,7 @@ package import Vocabulary
 /// The difference between one client at run time and in the file, as a stored document that every gateway follows.
 package struct ClientChange: Document {
     package static var collection: String { "clients" }
-    /// The maximum number of clients with changes. The store keeps the directory of all documents in one value.
+    /// The maximum number of clients with changes, because the store keeps the directory of all documents in one value.
     package static var countLimit: Int { 1000 }
 
     /// The time and author of a member's last change.
@@ -25,8 +25,8 @@ package struct ClientChange: Document {
     package var patch: JSONValue
     package var isDeleted: Bool
     package var marks: [Mark]
-    /// The client's sealed secret, or a sealed empty text. The store only gets it sealed, so no store can read it. The
-    /// gateway can tell which of its own secrets sealed it.
+    /// The client's secret, or an empty text, sealed so that the store cannot read it. The gateway can tell which of
+    /// its own secrets sealed the text.
     let sealed: [UInt8]
 
     private static let version: UInt8 = 1

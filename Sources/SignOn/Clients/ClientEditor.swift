@@ -14,9 +14,9 @@ package struct ClientEditor: Sendable {
         package let generated: Secret?
     }
 
-    /// The maximum number of tries of a step when another gateway is faster.
+    /// The maximum number of tries of a change while other gateways change the client first.
     private static let tries = 8
-    /// Members that are not stored as members: the secret, and the gateway's own statements about a client.
+    /// Members that a patch does not store: the secret, and the object in which the gateway describes the client.
     private static let ownMembers = ["client_secret", "sallyport"]
 
     private let overlay: ClientOverlay
@@ -105,7 +105,7 @@ package struct ClientEditor: Sendable {
         var secret: Secret?
     }
 
-    /// - Parameter decide: Returns the wanted state for the present state. `nil` if the client is to be deleted.
+    /// Changes a client to the state that `decide` returns for its present state, or deletes the client for `nil`.
     private func change(
         _ id: String,
         by name: String,
@@ -131,7 +131,7 @@ package struct ClientEditor: Sendable {
         throw NotDone(.storeUnavailable)
     }
 
-    /// Returns the change that leads to the wanted client. `nil` if the file alone leads to it.
+    /// Returns the checked change that leads to the wanted client. `nil` if the file alone defines the wanted client.
     private func judged(
         _ wanted: Wanted?,
         _ id: String,
@@ -230,7 +230,7 @@ package struct ClientEditor: Sendable {
 
     // MARK: Secrets
 
-    /// Returns the secret that the operator gives. `nil` if the operator gives none or resets it to the file's secret.
+    /// Returns the secret that the operator sets. `nil` if the operator sets none or resets it to the file's secret.
     private func secret(in members: JSONValue, id: String) throws(NotDone) -> Secret? {
         switch members["client_secret"] {
         case nil: return nil

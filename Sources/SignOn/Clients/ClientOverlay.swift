@@ -14,7 +14,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         case unreadable
         /// The changes can be read again.
         case readable
-        /// The gateway does not use a client, because the file could not contain it as changed.
+        /// The gateway does not use a client, because with its change it would be invalid in the file.
         case withheld(id: String, fault: String)
     }
 
@@ -22,14 +22,14 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         weak var registry: ClientRegistry?
     }
 
-    /// Called with the invalidations that follow when clients are gone.
+    /// Called with the invalidations for clients that were removed or created anew.
     package typealias Adopter = @Sendable (_ losses: [Invalidation]) async -> Void
 
     private struct State: Sendable {
         var changes: [String: RuntimeClient] = [:]
         var members: [Member] = []
         var adopters: [Adopter] = []
-        /// When a client of the file was last found to be missing.
+        /// The time when each client was last found to be missing from the file, by id.
         var departures: [String: UnixTime] = [:]
         var hasRead = false
         var isUnreadable = false
@@ -64,7 +64,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     // MARK: Registries
 
-    /// Gives the present and all later changes to the registry while something else retains it.
+    /// Gives the present and all later changes to the registry, which this object does not retain.
     package func attach(_ registry: ClientRegistry) {
         let state = self.state.withLock { state in
             state.members.removeAll { $0.registry == nil }
@@ -171,7 +171,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         }
     }
 
-    /// Writes documents that an older secret sealed again. Otherwise, they would be lost with that secret.
+    /// Seals documents again that an older secret sealed, so that they are not lost when that secret is removed.
     private func reseal(_ listed: [ListedDocument<ClientChange>]) async {
         let now = self.clock.now()
         guard self.follower.maySeal(now) else { return }
@@ -183,14 +183,14 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         }
     }
 
-    /// Returns the change of one client, read directly from the store.
+    /// Returns the change of one client, read directly from the store. `nil` if the client has no change.
     func standing(_ id: String) async throws(NotDone) -> Standing? {
         let stored = try await self.ask { store, loop in store.document(id, as: ClientChange.self, on: loop) }
         guard let stored else { return nil }
         return Standing(client: try self.opened(stored.record, id: id), version: stored.version)
     }
 
-    /// Writes the change. Returns false if another change was faster.
+    /// Writes the change. Returns false if the stored version is no longer `judged`.
     ///
     /// - Throws: `client.invalid` if the change is too large.
     func put(_ client: RuntimeClient, id: String, judged: RecordVersion?) async throws(NotDone) -> Bool {
@@ -225,6 +225,6 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 }
 
 extension NotDone {
-    /// The error for a client whose change the file could not contain.
+    /// Creates the error for a change that would make the client invalid in the file.
     package init(_ fault: ClientFault) { self.init(.clientInvalid, text: fault.sentence) }
 }

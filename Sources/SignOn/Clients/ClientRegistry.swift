@@ -22,7 +22,7 @@ package final class ClientRegistry: Sendable {
     /// The lists of providers that share hosts.
     private let groups: [[String]]
     private let state: Mutex<State>
-    /// The registry that has the clients, if this one shows only those of some providers. `nil` if this one has them.
+    /// The registry of which this one is a view, for users of `providers` only. `nil` if this one is not a view.
     private let source: (registry: ClientRegistry, providers: [String])?
 
     /// The current clients. A request that needs clients more than once takes the snapshot once.
@@ -67,8 +67,8 @@ package final class ClientRegistry: Sendable {
         )
     }
 
-    /// Returns the view of this registry for the hosts of these providers, whose snapshots have the clients for their
-    /// users.
+    /// Returns a view of this registry for the hosts of these providers. Its snapshots contain only the clients that
+    /// serve users of these providers.
     ///
     /// - Parameter providers: One of the groups.
     package func clients(of providers: [String]) -> ClientRegistry { ClientRegistry(self, of: providers) }
@@ -88,11 +88,11 @@ package final class ClientRegistry: Sendable {
     }
 
     /// Overlays the clients of the file with exactly these changes. If a change does not fit the file, its client is
-    /// withheld, because an operator who wanted it stricter must not get it as in the file.
+    /// not used at all, because the file's version may lack a restriction that the operator wanted.
     ///
     /// - Parameters:
-    ///   - departures: When clients of the file were last found to be missing.
-    ///   - isComplete: Whether the changes have been read. False while they are unknown.
+    ///   - departures: The times when clients were last found to be missing from the file.
+    ///   - isComplete: False until the changes have been read from the store once.
     package func adopt(
         _ changes: [String: RuntimeClient],
         departures: [String: UnixTime] = [:],

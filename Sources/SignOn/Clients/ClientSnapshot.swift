@@ -3,7 +3,7 @@ package import Sessions
 package import Settings
 import Vocabulary
 
-/// The registered clients at one moment, immutable. A reference, because every step of a request passes it on.
+/// The registered clients at one moment, immutable. A class, because every step of a request passes the snapshot on.
 package final class ClientSnapshot: Sendable {
     package static let empty = ClientSnapshot([])
 
@@ -37,7 +37,7 @@ package final class ClientSnapshot: Sendable {
         self.clients[clientID]
     }
 
-    /// Returns an invalidation for each client of `former` that is gone or was created anew, which ends its tokens.
+    /// Returns the invalidations that end the tokens of each client of `former` that is gone or was created anew.
     package func losses(since former: ClientSnapshot) -> [Invalidation] {
         former.clients.values.compactMap { client in
             let id = client.clientID
@@ -49,13 +49,13 @@ package final class ClientSnapshot: Sendable {
         }
     }
 
-    /// Returns whether some client lists exactly this origin in `allowed_origins`. A preflight names no client.
+    /// Returns true if any client lists exactly this origin in `allowed_origins`, because a preflight names no client.
     package func allows(origin: String) -> Bool {
         // Compared byte for byte, because equal Unicode texts can differ in their bytes.
         self.origins.contains { $0.isExactly(origin) }
     }
 
-    /// Returns whether the realm has had the client since `time`.
+    /// Returns true if the client serves users of the realm and was not created after `time`.
     func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
         // Before the changes are read, nobody knows which clients are gone, and apps must not lose their tokens.
         guard let client = self.clients[clientID] else { return !self.isComplete }

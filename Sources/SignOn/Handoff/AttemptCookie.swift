@@ -1,11 +1,11 @@
 package import Sessions
 package import Vocabulary
 
-/// The value of the attempt cookie: the secret of an attempt, then a dot and the transfer token if it was moved here.
+/// The value of the attempt cookie: an attempt's secret, and after a dot the transfer token if the cookie carries it.
 ///
-/// The browser must repeat an attempt that the store could not answer, and the address bar must not show the token
-/// until then. A token that the user confirmed, from a link or a cookie, is also moved here, and the next navigation
-/// consumes it. Further dots then separate the token's transport and a keyed hash that proves the confirmation.
+/// The browser must repeat an attempt that the store could not answer, and the address bar must not show the token in
+/// the meantime. A token that the user confirmed, from a link or a cookie, is also moved into this cookie, and the next
+/// navigation consumes it. Further dots then separate the token's transport and a keyed hash that proves confirmation.
 package enum AttemptCookie {
     /// The separator of the parts.
     package static let separator = UInt8(ascii: ".")

@@ -38,7 +38,7 @@ package struct PendingHandoff: Sendable, Equatable {
     }
 }
 
-/// Decides which tokens of a query need the user's confirmation, and seals a token until the user confirms it.
+/// Decides which tokens in a query need the user's confirmation, and seals a token until the user confirms it.
 ///
 /// Without confirmation, a link on another site could sign the user in to the account of the link's author (login
 /// CSRF). Other transports allow this attack, too. A token for an account that the browser did not use last therefore
@@ -65,7 +65,7 @@ package struct HandoffConfirmation: Sendable {
     /// Whether the gateway ever asks users to confirm.
     package var asks: Bool { self.mode != .never }
 
-    /// - Parameter isCrossSite: Whether another site started the navigation.
+    /// Returns the treatment of a token in a query. `isCrossSite` is true if another site started the navigation.
     package func treatment(isCrossSite: Bool) -> Treatment {
         switch self.mode {
         case .never: isCrossSite ? .refuse : .consume

@@ -2,9 +2,9 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The state of a token, and what presenting it would do.
+/// The state of a token, and the effect of presenting it.
 package enum HandoffInspection: Sendable {
-    /// The token's syntax rules out that the gateway's present keys made it.
+    /// The token's syntax shows that the gateway's present keys did not make it.
     case foreign(Reason)
     /// The token was never minted, has expired, or has ended with its app or its user.
     case absent
@@ -14,7 +14,7 @@ package enum HandoffInspection: Sendable {
 }
 
 extension HandoffConsumer {
-    /// Returns what the token of a request would do. Changes nothing and records nothing.
+    /// Returns the effect that the token of a request would have. Changes nothing and records nothing.
     package func inspect(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffInspection> {
         var request = request
         request.device = self.observer.completed(request.device)

@@ -10,8 +10,8 @@ package import Vocabulary
 extension HandoffConsumer {
     /// The maximum number of marked values. No honest browser has more, and the cookie must stay small.
     private static let mostMarks = 8
-    /// The maximum length of the cookie, which holds marks separated by dots. The gateway never sets a longer value and
-    /// ignores one. Otherwise, one request could make the gateway compare thousands of values with thousands of marks.
+    /// The maximum length of the cookie, which holds marks separated by dots. The gateway sets no longer value, and it
+    /// ignores longer ones: one request could make it compare thousands of values with thousands of marks.
     package static let longestMarks = Self.mostMarks * (TokenAuthority.markLength + 1) - 1
 
     /// Returns the value of the cookie that marks these values of handoff cookies.

@@ -98,7 +98,7 @@ package struct HandoffConsumer: RecordCaller {
         self.journal.record(self.record(.asked(reason), request))
     }
 
-    /// One attempt to use one token, including a second judgement. A reference, because each step passes it on.
+    /// One attempt to use one token, including a second judgement. A class, because each step passes the attempt on.
     final class Attempt: Sendable {
         let request: HandoffRequest
         let key: RecordKey
@@ -126,7 +126,7 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Returns the attempt that a request with a complete device makes.
     ///
-    /// - Throws: The reason if the syntax rules out that the gateway's present keys made the token.
+    /// - Throws: The reason if the token's syntax shows that the gateway's present keys did not make it.
     func attempt(_ request: HandoffRequest) throws(Reason) -> Attempt {
         switch self.authority.read(.transfer, request.token) {
         case .record(let key): return Attempt(request, key, by: self.authority)
@@ -156,7 +156,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// The plan for a live token. Without a marker, the token is left; otherwise, the marker replaces it.
+    /// The plan for a live token. Without a marker, the token stays unchanged; otherwise, the marker replaces it.
     struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
@@ -263,7 +263,7 @@ package struct HandoffConsumer: RecordCaller {
         )
     }
 
-    /// Returns what to do with a token that was judged.
+    /// Returns the plan for a judged token.
     ///
     /// - Parameter made: The session that this attempt made earlier. It is kept, and no session is created.
     func plan(
@@ -374,7 +374,7 @@ package struct HandoffConsumer: RecordCaller {
         )
     }
 
-    /// Ends the browser's replaced session, on other hosts too, if the outcome says so, and reports to the journal.
+    /// Ends the browser's replaced session, on other hosts too, if the plan names one, and records the outcome.
     ///
     /// The token is consumed by now, so a failing store cannot undo the sign-in. Ending is retried once, and the answer
     /// replaces or clears the browser's cookie in any case. Only a sign-in for which the audit stream has no room must
@@ -438,7 +438,7 @@ package struct HandoffConsumer: RecordCaller {
         return record
     }
 
-    /// Returns the name of a presented token in the logs. `nil` if the token is not one of this gateway.
+    /// Returns the name of a presented token in the logs. `nil` if the token does not come from this gateway.
     package func fingerprint(of token: [UInt8]) -> Fingerprint? {
         self.authority.key(.transfer, of: token)?.fingerprint
     }

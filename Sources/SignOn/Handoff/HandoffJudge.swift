@@ -24,7 +24,7 @@ package struct HandoffCase: Sendable {
     package var existing: Session?
     /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// The reason if the client that got the token is gone or may no longer get tokens. `nil` if none exists.
+    /// The reason if the client that got the token is gone or may no longer get tokens. `nil` otherwise.
     package var clientLoss: Reason?
     package var now: UnixTime
 
@@ -143,7 +143,7 @@ extension HandoffCase {
         )
     }
 
-    /// Returns what the operator's rules may know about the token and the session that it was minted from.
+    /// Returns the facts for the operator's rules about the token and the session that it was minted from.
     func facts(of parent: Session) -> RuleFacts {
         RuleFacts(
             request: RuleFacts.Request(self.device, self.certificate),
@@ -215,10 +215,10 @@ extension Session {
     /// The maximum lifetime of a session in which a delegate acts for the user, as in Auth0.
     package static let longestDelegation = Duration.seconds(7200)
 
-    /// Returns whether the browser should keep this session instead of `other`, which a token of its user would make.
-    /// This holds if this session has a higher assurance level, or an equal level and no earlier `expiresAt`, so that a
-    /// handoff never weakens or shortens what the user has. Idle time is ignored, because both sessions are in use. A
-    /// session of another actor is always replaced.
+    /// Returns whether the browser should keep this session instead of `other`, which a token of the same user would
+    /// create. It should if this session has a higher assurance level, or an equal level and no earlier `expiresAt`, so
+    /// that a handoff never weakens or shortens the user's session. Idle time is ignored, because both sessions are in
+    /// use. A session of another actor is always replaced.
     package func outranks(_ other: Session) -> Bool {
         if self.actor != other.actor { return false }
         return self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal

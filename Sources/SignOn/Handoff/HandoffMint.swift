@@ -9,7 +9,7 @@ package import Vocabulary
 package enum MintParent: Sendable {
     /// A session token or an access token, as presented.
     case token([UInt8])
-    /// The session of a refresh token that was judged.
+    /// The session of a refresh token that the caller has judged.
     case session(RecordKey)
 }
 
@@ -55,9 +55,9 @@ package struct HandoffMint: RecordCaller {
     /// never existed, or a browser's), `session.other_client`, `handoff.nested`, `proof.missing` and `proof.other_key`
     /// (the parent is bound to a key), `rule.denied`, and `handoff.throttled` (`MintLimits`).
     ///
-    /// A delegated token needs the user's token and the actor's token, both of this client and checked alike. A client
-    /// without credentials gets no delegated token. Otherwise, a thief of a user's token could choose any name as the
-    /// actor.
+    /// A delegated token needs the user's token and the actor's token. Both must be issued to this client, and the same
+    /// checks apply to both sessions. A client without credentials gets no delegated token: a thief of a user's token
+    /// could otherwise choose any name as the actor.
     ///
     /// - Parameters:
     ///   - actorToken: The token of the actor who is to act for the user. `nil` if nobody acts for the user.
@@ -128,10 +128,10 @@ package struct HandoffMint: RecordCaller {
         let (token, tokenKey, transfer) = self.token(from: parent, key, requester, record)
         let isUseDue = stored.isUseDue(at: transfer.issuedAt)
         // Only a request that may be granted uses up the limit, and a token beyond the limit is never handed out. A
-        // request that the store could not serve is given back, so that retries do not end in "too many requests".
+        // request that the store could not serve is not counted, so that retries do not end in "too many requests".
         try await self.tries.count([MintLimits.session(parent)], or: .handoffThrottled) { [store] loop in
             let written = store.create(transfer, key: tokenKey, on: loop)
-            // Minting uses the native session. The result is ignored: losing a note only ends the session early.
+            // Minting is a use of the native session. If noting the use fails, the session only ends early.
             if isUseDue { _ = store.touch(key, on: loop) }
             return written
         }
@@ -162,7 +162,7 @@ package struct HandoffMint: RecordCaller {
         if let reason = objection ?? requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
     }
 
-    /// Returns why no token may be minted from this session for this client. Returns `nil` if a token may be minted.
+    /// Returns the reason why no token may be minted from this session for this client. `nil` if one may be minted.
     package static func objection(to parent: Session, client: ClientSettings, now: UnixTime) -> Reason? {
         // A stolen browser cookie must not yield tokens for other hosts, and a session from a handoff must not yield
         // further tokens. A token must end with its session, and an online session has no lineage of its own.
@@ -172,7 +172,7 @@ package struct HandoffMint: RecordCaller {
         return nil
     }
 
-    /// Asks the rules about a token from this session, also for callers that must know before they request one.
+    /// Asks the operator's rules whether a token may be minted from this session, also for callers that mint later.
     package func judgement(of parent: Session, for requester: TokenRequester) async -> RuleJudgement {
         await self.rules.judge(
             .mint,

@@ -18,7 +18,7 @@ package struct HandoffRequest: Sendable {
     package var device: DeviceFacts
     /// The certificate that the client presents in the TLS handshake, for rules. `nil` if it presents none.
     package var certificate: ClientCertificate?
-    /// The browser's live session on this host, of this gateway or of the provider's own cookie. `nil` if none.
+    /// The browser's live session on this host, from the gateway or the provider's own cookie. `nil` without a session.
     package var existing: (key: RecordKey, session: Session)?
     /// The token with which the browser presents the existing session. A new token replaces it if a transfer token of
     /// the session's user is consumed and the session stays. `nil` if the session keeps its token.

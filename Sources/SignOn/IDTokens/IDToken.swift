@@ -5,14 +5,14 @@ package import Vocabulary
 
 /// An id_token before it is signed (OpenID Connect Core 2).
 ///
-/// Each id_token is complete, because SDKs of native apps replace their own token by the token of a mint.
+/// Each id_token has all claims, because SDKs of native apps replace their id_token when they mint a transfer token.
 package struct IDToken: Sendable {
     /// The lifetime of a token unless the client's settings set another one.
     package static let defaultLifetime = Duration.seconds(36_000)
     /// The maximum lifetime of a token, whatever the settings say. A replaced key stays published for this time.
     package static let longestLifetime = Duration.seconds(86_400)
 
-    /// The URL in the metadata, with its trailing slash.
+    /// The issuer's URL as in the metadata, with its trailing slash.
     package var issuer: String
     package var clientID: String
     package var identity: Identity
@@ -60,7 +60,7 @@ package struct IDToken: Sendable {
     }
 
     package var claims: JSONValue {
-        // None of these names is the name of a profile claim.
+        // None of the names set below is the name of a profile claim.
         var claims = UserInfoClaims.claims(of: self.identity, scopes: self.scopes)
         let lifetime = min(max(self.lifetime, .seconds(1)), Self.longestLifetime)
         claims["iss"] = .string(self.issuer)
@@ -81,14 +81,14 @@ package struct IDToken: Sendable {
 
     /// Returns the token in compact form. Signing takes a millisecond, too long for an event loop.
     ///
-    /// - Parameter key: A key for RS256 (`IDTokenKeys`), whose hash also makes `at_hash`. A key for another algorithm
-    ///   is a programming error and ends the process.
+    /// - Parameter key: A key for RS256 (`IDTokenKeys`), whose hash function `at_hash` uses. A key for another
+    ///   algorithm is a programming error and ends the process.
     package func signed(by key: SigningKey) -> String {
         precondition(key.algorithm == .rs256, "id_tokens are signed with RS256")
         return String(decoding: key.sign(JSONText.encode(self.claims), header: [("typ", "JWT")]), as: UTF8.self)
     }
 
-    /// Returns `at_hash` or `c_hash`: the left half of the SHA-256 (OpenID Connect Core 3.1.3.6).
+    /// Returns `at_hash` or `c_hash`: the left half of the token's SHA-256 (OpenID Connect Core 3.1.3.6).
     package static func hash(of token: Secret) -> String {
         Base64URL.encode(Array(SHA256.digest(token.bytes).bytes.prefix(16)))
     }

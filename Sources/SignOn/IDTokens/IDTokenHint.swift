@@ -6,8 +6,8 @@ package struct IDTokenHint: Sendable, Equatable {
     package let clientID: String
     package let subject: String
 
-    /// Returns `nil` if `token` is not an id_token of `issuer`. Its age is ignored, because users sign out long after
-    /// sign-in.
+    /// Verifies `token`. `nil` if it is not an id_token of `issuer`. Its age is ignored, because users sign out long
+    /// after sign-in.
     ///
     /// - Parameter keys: The public keys of the issuer's id_tokens.
     package init?(_ token: String, issuer: String, keys: JWKSet) {

@@ -5,7 +5,7 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// Why no id_token can be signed now. Callers answer 503.
+/// The reason why no id_token can be signed now. Callers answer 503.
 package enum IDTokenKeyFailure: Error, Sendable, Hashable {
     /// The store does not answer, and this process has never read a key.
     case unavailable
@@ -26,11 +26,11 @@ package enum IDTokenKeyFailure: Error, Sendable, Hashable {
     }
 }
 
-/// The RSA keys with which the gateway signs id_tokens. All gateways of a store sign with one key, which the first of
-/// them makes.
+/// The RSA keys with which the gateway signs id_tokens. All gateways of a store sign with one key, which the first
+/// gateway makes.
 ///
-/// The last keys that were read are used during an outage of the store. Only `rotate(after:discards:)` overwrites a
-/// document that cannot be opened, if it is told to, because clients may hold tokens that only its keys verify.
+/// The last keys that were read are used during an outage of the store. A document that cannot be opened is overwritten
+/// only by `rotate(after:discards:)` with `discards`, because clients may hold tokens that only its keys verify.
 package final class IDTokenKeys: DocumentReader {
     /// A notice for operators.
     package enum Notice: Sendable, Hashable {
@@ -56,7 +56,7 @@ package final class IDTokenKeys: DocumentReader {
         var candidate: SigningKey?
     }
 
-    /// The maximum number of tries of a step when another gateway is faster.
+    /// The maximum number of tries of a step while other gateways change the document first.
     private static let tries = 8
 
     private let store: any DocumentStore
@@ -96,7 +96,7 @@ package final class IDTokenKeys: DocumentReader {
         return plan.signer(self.clock.now())
     }
 
-    /// The public keys. Empty if none exist and none is to be made, `nil` if they are not yet known.
+    /// The public keys. Empty if no key exists and the gateway makes none. `nil` if the keys are not yet known.
     package var published: JWKSet? {
         let (plan, isNone) = self.state.withLock { ($0.plan, $0.hasRead && !$0.makesKeys) }
         return plan?.published(self.clock.now()) ?? (isNone ? JWKSet(keys: []) : nil)
@@ -145,7 +145,7 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Steps
 
-    /// Returns the keys in the store. `nil` if none exist and none is to be made.
+    /// Returns the keys in the store, and makes a missing key if `makesKeys`. `nil` if no key exists and none is made.
     private func read(makesKeys: Bool) async throws(IDTokenKeyFailure) -> KeyPlan? {
         for _ in 0..<Self.tries {
             switch try await self.standing() {
@@ -254,7 +254,7 @@ extension IDTokenKeys {
     package struct Rotation: Sendable, Hashable {
         package let keyID: String
         package let signsFrom: UnixTime
-        /// The key that signs until then, with the end of its publication. `nil` if none existed or it was discarded.
+        /// The key that signs until `signsFrom`, and the end of its publication. `nil` if no earlier key is kept.
         package let former: Former?
 
         package struct Former: Sendable, Hashable {
@@ -263,7 +263,7 @@ extension IDTokenKeys {
         }
     }
 
-    /// Why there was no rotation.
+    /// The reason why a rotation was refused.
     package enum RotationRefusal: Error, Sendable, Hashable {
         case failure(IDTokenKeyFailure)
         /// A key from an earlier rotation does not sign before `until`.

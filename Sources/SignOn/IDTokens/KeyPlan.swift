@@ -1,7 +1,7 @@
 import JOSE
 import Vocabulary
 
-/// The keys of id_tokens, and when each of them signs. A value without I/O.
+/// The keys of id_tokens, and the times when each of them signs. A value without I/O.
 ///
 /// ```
 /// old key   signs -------------------------|  published until its tokens have ended --|
@@ -9,7 +9,7 @@ import Vocabulary
 ///                 rotation             signsFrom                      signsFrom + afterlife
 /// ```
 ///
-/// Nothing is written when a key begins or ends. Every gateway derives that from the clock.
+/// Nothing is written when a key begins or stops signing. Every gateway derives both times from the clock.
 struct KeyPlan: Sendable {
     struct Planned: Sendable {
         let key: SigningKey
@@ -25,7 +25,7 @@ struct KeyPlan: Sendable {
     /// The keys in the order in which they sign. Never empty.
     let keys: [Planned]
 
-    /// Returns `nil` if `keys` is empty.
+    /// Creates a plan with keys in any order. `nil` if `keys` is empty.
     init?(_ keys: [Planned]) {
         guard !keys.isEmpty else { return nil }
         self.keys = keys.sorted { $0.signsFrom < $1.signsFrom }

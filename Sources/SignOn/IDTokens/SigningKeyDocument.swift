@@ -39,7 +39,7 @@ package struct SigningKeyDocument: Document {
         return KeyPlan(keys)
     }
 
-    /// Returns whether a key would be lost if all secrets but the current one were dropped.
+    /// Returns true if a key is sealed under a secret other than the current one, and would be lost with that secret.
     func isSealedUnderOlderSecret(_ ring: SealingKeyRing) -> Bool {
         !self.entries.allSatisfy { ring.isCurrent($0.sealed) }
     }

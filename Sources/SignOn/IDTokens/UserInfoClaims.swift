@@ -13,7 +13,7 @@ package enum UserInfoClaims {
         case truth
         /// A number of seconds since 1970.
         case seconds
-        /// An object. A text becomes the `formatted` member of one.
+        /// An object. A text becomes the `formatted` member of an object.
         case address
         /// A text, or the parts in an object.
         case fullName
@@ -72,7 +72,7 @@ package enum UserInfoClaims {
         for claim in asked {
             claims[claim.name] = claim.paths.lazy.compactMap { self.value(at: $0, of: traits, claim.form) }.first
         }
-        // Whether an address is verified is meaningless without the address.
+        // A claim that an address or number is verified means nothing without the address or number.
         if claims["email"] == nil { claims["email_verified"] = nil }
         if claims["phone_number"] == nil { claims["phone_number_verified"] = nil }
         return claims

@@ -1,7 +1,7 @@
 package import Settings
 package import Vocabulary
 
-/// The configured APIs, and which of the requested scopes a client is granted.
+/// The configured APIs, and the choice of the scopes that clients are granted.
 package struct APIDirectory: Sendable {
     /// The scopes that belong to no API: for claims (OpenID Connect Core 5.4) and the refresh token (11).
     package static let ownScopes = [Self.openID, "profile", "email", "phone", "address", Self.offlineAccess]
@@ -19,8 +19,8 @@ package struct APIDirectory: Sendable {
         self.only = apis.count == 1 ? apis[0] : nil
     }
 
-    /// Returns the API that a client requests. `nil` if the client names none and not exactly one API is configured.
-    /// The token is then valid at `/userinfo`.
+    /// Returns the API that a client requests. `nil` if the client names none, unless only one API is configured. With
+    /// `nil`, the token is valid at `/userinfo`.
     ///
     /// - Parameter audience: The audience as the client sent it. `nil` if it sent none.
     /// - Throws: `oauth.invalid_target` if no API has this audience.

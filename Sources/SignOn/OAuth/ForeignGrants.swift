@@ -20,8 +20,8 @@ package struct ForeignGrants: Sendable {
         self.ends = ends
     }
 
-    /// Notes that the lineage ends with the provider's session. To be called before anything is written in the lineage,
-    /// so that the provider's logout finds all of it.
+    /// Notes that the lineage ends with the provider's session. Call this before anything is written in the lineage, so
+    /// that the provider's logout finds all of it.
     func note(_ lineage: Lineage, _ session: Session, _ provider: ProviderSession) async throws(NotDone) {
         guard let id = provider.sessionID else { return }
         try await self.ends?.note(

@@ -1,10 +1,10 @@
 package import Sessions
 package import Vocabulary
 
-/// An authorization request that a client sends before it sends the user's browser (RFC 9126).
+/// An authorization request that a client pushes before it redirects the user's browser (RFC 9126).
 package struct PushedRequest: SingleUseRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "q")) }
-    /// The maximum time that a user may take to sign in after the browser has arrived.
+    /// The maximum time from the push to the end of the user's sign-in.
     package static var longestLife: Duration { .seconds(3600) }
     /// `expires_in`: the time within which the client must send the browser.
     package static let lifetime = Duration.seconds(60)

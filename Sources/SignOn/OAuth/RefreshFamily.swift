@@ -3,8 +3,8 @@ package import Vocabulary
 
 /// The refresh tokens that one client rotated from one sign-in.
 ///
-/// The record keeps only the present generation, and no token. The user and the limits of the family's life are in a
-/// separate session that no token presents (`session`). An idle timeout, a sign-out or "log out everywhere" ends it.
+/// The record keeps only the present generation, and no token. The user and the family's lifetimes are in a separate
+/// session that no token presents (`session`). That session ends by idle timeout, sign-out or "log out everywhere".
 package struct RefreshFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "r")) }
     /// The maximum `refresh_token.token_lifetime`.

@@ -43,7 +43,7 @@ package struct RefreshToken: Sendable, Hashable {
 /// Makes refresh tokens and reads presented ones.
 ///
 /// A token is `spr_ keyID(2) tag(10)` and 43 characters of base64url for 32 bytes: the family's id (8), the generation
-/// (4, big-endian), and a code over all of that under a key from the gateway's secret (20 bytes of HMAC-SHA-256).
+/// (4, big-endian), and a code over all earlier parts under a key from the gateway's secret (20 bytes of HMAC-SHA-256).
 /// Forged tokens are therefore recognised without the store, and old tokens at any age. The gateway can make the token
 /// of each generation again for a client that lost an answer.
 package struct RefreshTokenAuthority: Sendable {

@@ -51,7 +51,7 @@ extension TokenService {
     }
 
     /// Returns whether a provider may have made the token. If so, `exchange` returns an access token that ends with the
-    /// provider's session. The gateway keeps nothing else of the token from which it could make tokens.
+    /// provider's session. The gateway stores nothing else from which it could issue further tokens.
     package func isForeign(_ token: Secret) -> Bool {
         self.authority.readSession(token.bytes) == .malformed
             && self.foreign?.tokens.candidates(for: token).isEmpty == false
@@ -66,8 +66,8 @@ extension TokenService {
     /// Returns an access token for a provider's refresh token, so that a session-transfer token can be minted. The
     /// refresh token stays valid: the gateway asks the provider about it without using it.
     ///
-    /// The access token has the scopes about the user. `openid` is always included, because the token comes from an
-    /// OpenID provider and SDKs demand an id_token.
+    /// The access token has the scopes that request claims about the user. `openid` is always included, because the
+    /// token comes from an OpenID provider and SDKs demand an id_token.
     ///
     /// Refusals: the refusals of `exchange` for a provider's token.
     package func exchange(
@@ -123,10 +123,10 @@ extension TokenService {
         return found
     }
 
-    /// Exchanges a provider's token. If the request has a proof, the provider's token is also bound to its key. A thief
-    /// cannot use or exchange the token without that key.
+    /// Exchanges a provider's token. If the request has a proof, the provider's token is also bound to the proof's key,
+    /// so that a thief cannot use or exchange the token without that key.
     ///
-    /// - Parameter scopes: The requested scopes. `nil` if `openid` and the token's scopes about the user are granted.
+    /// - Parameter scopes: The requested scopes. `nil` to grant `openid` and the token's scopes about the user.
     private func exchange(
         foreign token: Secret,
         in tokens: [any ForeignTokens],
@@ -256,7 +256,7 @@ extension TokenService {
         }
     }
 
-    /// Returns what rules may know about an access token to be issued.
+    /// Returns the facts for the rules about an access token to be issued.
     private static func facts(
         of identity: Identity,
         _ requester: TokenRequester,
@@ -277,7 +277,7 @@ extension TokenService {
 
     /// Records that a request was refused before any lookup.
     ///
-    /// - Parameter detail: The check that failed. `nil` if the reason says it.
+    /// - Parameter detail: The check that failed. `nil` if the reason already names the check.
     package func refuse(
         _ act: TokenAct,
         _ reason: Reason,
@@ -330,7 +330,7 @@ extension TokenService {
         }
     }
 
-    /// Returns the first tokens of a grant and the records to write, all in the session's lineage.
+    /// Returns the first tokens of a grant and the records that the caller must write, all in the session's lineage.
     ///
     /// - Parameter hasRefresh: Whether the client gets a refresh token. If so, the session is stored until the family
     ///   ends. Otherwise, only the access token's record is stored.

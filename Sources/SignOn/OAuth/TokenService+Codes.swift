@@ -61,12 +61,12 @@ extension TokenService {
     /// Issues a code to a signed-in user.
     ///
     /// The code's tokens end with the user's sessions ("log out everywhere"). If a transfer token made the user's
-    /// session, they also end with the native session, and refresh tokens may end with the browser's session (client
-    /// setting). Otherwise, they outlive the browser's session, unless the client's refresh tokens are online. Online
-    /// tokens are in the lineage of the browser's session and end with it.
+    /// session, the tokens also end with the native session, and refresh tokens end with the browser's session if
+    /// `endsRefreshAfterTransfer`. Otherwise, the tokens outlive the browser's session, unless the client's refresh
+    /// tokens are online. Online tokens are in the lineage of the browser's session and end with that session.
     ///
     /// - Parameters:
-    ///   - user: The user's session and its key. A cookie of the gateway or of the provider presents it.
+    ///   - user: The user's session and its key, which a cookie of the gateway or of the provider presents.
     ///   - isOfBrowser: True if the browser has the session; false if a transfer token made it for this request.
     package func issueCode(
         _ wish: CodeWish,

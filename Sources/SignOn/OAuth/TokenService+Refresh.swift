@@ -21,7 +21,7 @@ extension TokenService {
     /// The limit slows down an app in a loop and a thief of the app's token.
     private static let perFamily = RateLimit("refresh.family", burst: 60, interval: .seconds(1), isAwaited: false)
 
-    /// How often a family is read again while other requests change it.
+    /// The maximum number of reads of a family that other requests change at the same time.
     private static let mostTries = 8
 
     /// Returns new tokens for a refresh token.
@@ -113,7 +113,7 @@ extension TokenService {
                 present.keyThumbprint = requester.keyThumbprint
                 let attempt = self.authority.newAttempt()
                 let replacement = try await self.ask { [present] store, loop in
-                    // Refreshing uses the family. The result is ignored: losing a note only ends the family early.
+                    // Refreshing is a use of the family. If noting the use fails, the family only ends early.
                     _ = store.touch(session.key, on: loop)
                     return store.replace(key, judged: stored.version, with: present, attempt: attempt, on: loop)
                 }
@@ -159,7 +159,7 @@ extension TokenService {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
-    /// Returns why the session is treated as ended: its user or client is gone. `nil` if neither is gone.
+    /// Returns the reason to treat the session as ended if its user or client is gone. `nil` otherwise.
     func loss(of session: Session) -> Reason? { self.users.loss(of: session) }
 
     /// Returns a live session whose user and client exist.
@@ -177,7 +177,7 @@ extension TokenService {
     /// Ends a session with everything made from it, and notes the number of ended sessions.
     func end(_ session: NewSession, _ record: inout AuditRecord) async throws(NotDone) {
         if let cascade = self.cascade {
-            // A failure to count keeps no token alive.
+            // The sessions end even if counting them fails.
             let count = try? await self.ask { _, loop in cascade.count(with: session.session, session.key, on: loop) }
             record.cascaded = count ?? 0
         }

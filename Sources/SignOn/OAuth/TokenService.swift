@@ -21,8 +21,8 @@ package struct TokenRequester: Sendable {
         self.sender = sender
     }
 
-    /// Returns why the requester may not use a session, code or refresh token that is bound to this key (RFC 9449 5).
-    /// `nil` if the requester may use it, or if it is bound to no key.
+    /// Returns the reason why the requester may not use a session, code or refresh token that is bound to the key
+    /// `bound` (RFC 9449 5). `nil` if the requester may use it, or if `bound` is `nil`.
     package func objection(toKey bound: String?) -> Reason? {
         guard let bound, bound != self.keyThumbprint else { return nil }
         return self.keyThumbprint == nil ? .proofMissing : .proofOtherKey
@@ -61,7 +61,7 @@ package struct TokenService: RecordCaller {
     /// The users who get tokens.
     let users: RealmUsers
     let journal: AuditJournal
-    /// The rules that are asked when a user signs in.
+    /// The operator's rules for sign-ins and for exchanges of tokens.
     let rules: RuleBook
     /// Counts the sessions that end with a session. `nil` if that number is not recorded.
     let cascade: SessionCascade?
@@ -152,7 +152,7 @@ package struct TokenService: RecordCaller {
         }
         try await self.ask { store, loop in store.create(access, on: loop) }
         // An end of the user's sessions before the write does not affect the new record, so the session is looked up.
-        // The session of a foreign token ends with its lineage, so here the new record is looked up.
+        // For a foreign token, whose session ends with its lineage, the new record is looked up.
         let witness = session.key.kind == .session ? session.key : access.key
         if try await self.session(witness) != nil { return true }
         await self.discard(access)

@@ -22,27 +22,27 @@ package struct AccountLinks: Sendable {
         self.trusted = trusted
     }
 
-    /// Returns `nil` if the settings link no accounts.
+    /// Creates the links that the settings describe. `nil` if the settings link no accounts.
     package init?(_ settings: Settings) {
         guard let key = settings.accounts.linkKey else { return nil }
         self.init(key, trusted: Set(settings.providers.filter(\.trustsEmail).map { Realm($0.name) }))
     }
 
-    /// Returns the user as an account if a trusted provider vouches for an address. Otherwise, returns the user
-    /// unchanged.
+    /// Returns the user with the id of the linked account if a trusted provider vouches for an address. Otherwise,
+    /// returns the user unchanged.
     func linked(_ identity: Identity, of realm: Realm) -> Identity {
         guard self.trusted.contains(realm), let id = self.id(of: identity) else { return identity }
         return identity.inRealm(realm).linked(to: id)
     }
 
-    /// Returns the authentication with its user as an account, if the user is linked.
+    /// Returns the authentication with the id of the user's linked account, if the user is linked.
     package func linked(_ authentication: Authentication, of realm: Realm) -> Authentication {
         var linked = authentication
         linked.identity = self.linked(authentication.identity, of: realm)
         return linked
     }
 
-    /// Returns the id of the account with the verified address of these traits. `nil` if they have none.
+    /// Returns the id of the account for the user's verified address. `nil` if the user has no verified address.
     private func id(of identity: Identity) -> String? {
         let verified = identity.traitsDocument["email_verified"]
         // Some providers write the claim as a text.

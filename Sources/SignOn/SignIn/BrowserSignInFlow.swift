@@ -22,9 +22,9 @@ package struct BrowserSignInFlow: Sendable {
     ///   - sessions: The service that begins the sessions of the provider's users.
     ///   - name: The provider's name on hosts with several providers. `nil` if it is the only one.
     ///   - limiter: The limiter for failed sign-ins.
-    ///   - keys: The keys that seal what a browser keeps until it returns.
+    ///   - keys: The keys that seal the state of a sign-in, which a browser keeps until it returns.
     ///   - reportOutage: Called with the reason if the provider gives no answer. The reason contains no token or claim
-    ///     value. A record is not written, because nobody was refused.
+    ///     value. No audit record is written, because nobody was refused.
     package init(
         sessions: SessionService,
         name: String? = nil,
@@ -47,8 +47,8 @@ package struct BrowserSignInFlow: Sendable {
     ///   - returnTo: A safe path on the host (`ReturnTo`).
     ///   - authority: `host[:port]` of the host on which the sign-in begins and ends.
     ///   - app: The native app for which the user signs in. `nil` if the session will be the browser's.
-    ///   - isRepeat: Whether the sign-in replaces one that could not be completed.
-    /// - Returns: The URL for the browser, and what it keeps under the name `id` until it returns.
+    ///   - isRepeat: Whether the sign-in replaces an earlier sign-in that could not be completed.
+    /// - Returns: The URL for the browser, and the sealed state that the browser keeps under `id` until it returns.
     package func begin(
         _ wish: BrowserSignIn,
         returnTo: String,
@@ -81,8 +81,8 @@ package struct BrowserSignInFlow: Sendable {
         self.seal.open(kept, id: id, on: authority)
     }
 
-    /// Returns the reduced form of a sign-in for which the browser has no room: its destination, but not what completes
-    /// it. `nil` if the sign-in is already reduced.
+    /// Returns the reduced form of a sign-in for which the browser has no room: only its destination, without the state
+    /// that completes it. `nil` if the sign-in is already reduced.
     package func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret? {
         pending.atProvider == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
@@ -90,8 +90,8 @@ package struct BrowserSignInFlow: Sendable {
     /// Whether the provider makes browsers post its answer to the callback.
     package var answersByForm: Bool { self.provider.answersByForm }
 
-    /// Seals the answer that the provider had posted to the callback at this path of the host. The text is put into the
-    /// URL with which the browser returns, with its cookies.
+    /// Seals the answer that a browser posted to the callback at this path of the host. The sealed text goes into the
+    /// URL of a redirect, because browsers send the host's cookies only after the redirect.
     package func carry(_ posted: PostedAnswer, to path: String, on authority: String) -> Secret {
         posted.sealed(by: self.seal.keys, for: path, on: authority)
     }
@@ -170,8 +170,8 @@ package struct BrowserSignInFlow: Sendable {
         }
     }
 
-    /// Refuses a browser that returned without the sign-in that it began, unless it is signed in and just returned
-    /// twice or late.
+    /// Refuses a browser that returned without the sign-in that it began. Does nothing if the browser is signed in,
+    /// because it then only returned twice or late.
     package func refuseUnknown(for requester: Requester) async throws(NotDone) {
         let live = try await self.sessions.presented(by: requester)
         if !live.isEmpty, requester.cookies.count == 1 { return }

@@ -6,7 +6,7 @@ package struct FlowWish: Sendable, Hashable {
     package var kind: KeptFlow.Kind
     /// The destination to which the browser returns, allowed by the settings. `nil` if the app has not named one.
     package var returnTo: String?
-    /// How the user must sign in. Only `isAgain` and `aal` are kept, because an app requests nothing else.
+    /// The requirements for the sign-in. Only `isAgain` and `aal` are kept, because an app requests nothing else.
     package var demand: SignInDemand
     /// The identity schema that the app named. `nil` if it named none.
     package var schema: String?
@@ -19,16 +19,16 @@ package struct FlowWish: Sendable, Hashable {
     }
 }
 
-/// A native flow with an exchange code: the app's request, and how the last sign-in in the browser ended.
+/// A native flow with an exchange code: the app's request, and the reason if the last sign-in in the browser failed.
 ///
-/// The flow is kept for twice the lifetime of the code, so that the flow that replaces an expired one keeps its code.
+/// The flow is kept for twice its lifetime, so that a flow that replaces it after its expiry can take over its code.
 package struct KeptFlow: ReplaceableRecord, Hashable {
-    /// The two flows of Kratos. Both create users who are not yet known, because the provider keeps the users.
+    /// The two flows of Kratos. Both also create users who are not yet known, because the provider manages the users.
     package enum Kind: String, Sendable, CaseIterable {
         case login, registration
     }
 
-    /// Why a sign-in in the browser failed.
+    /// The reason why a sign-in in the browser failed.
     package struct Failure: Sendable, Hashable {
         package var reason: Reason
         /// A rule's text for the user. `nil` if the gateway's own text is shown.
@@ -43,10 +43,10 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     package var wish: FlowWish
     /// The key of the app's code. The return code and the session have the lineage of this key.
     package var code: RecordKey
-    /// The app's code, for answers to the app. `nil` after a browser was sent on with the flow's id, because nobody who
-    /// sees the id there may get the code for it.
+    /// The app's code, for answers to the app. `nil` once a browser was redirected with the flow's id, because nobody
+    /// who sees the id in the browser may get the code with it.
     package var appCode: Secret?
-    /// Why the last sign-in in the browser failed. `nil` if it has not failed.
+    /// The failure of the last sign-in in the browser. `nil` if it did not fail.
     package var failure: Failure?
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime

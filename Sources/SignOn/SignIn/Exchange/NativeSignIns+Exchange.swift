@@ -7,7 +7,7 @@ package import Vocabulary
 
 /// The result of exchanging two valid codes.
 package enum ExchangeOutcome: Sendable {
-    /// The exchange succeeded. The user sees the token once, or again while the exchange may be repeated.
+    /// The exchange succeeded. The app gets the token once, or again while the exchange may be repeated.
     case exchanged(token: Secret, session: Session)
     /// The user has not signed in. The flow contains the reason.
     case notSignedIn(id: String, KeptFlow)
@@ -16,7 +16,7 @@ package enum ExchangeOutcome: Sendable {
 }
 
 extension NativeSignIns {
-    /// How long the address that exchanged the codes may repeat the exchange, because the answer may have been lost.
+    /// The time in which the same address may repeat an exchange, because the answer may have been lost.
     package static let repetition = Duration.seconds(30)
     /// The limit of failed exchanges from one address: sixty, then one a second.
     static let exchangesPerAddress = RateLimit("exchange.address", burst: 60, interval: .seconds(1))

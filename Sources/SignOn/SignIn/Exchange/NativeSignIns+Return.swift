@@ -10,8 +10,8 @@ extension NativeSignIns {
     ///
     /// - Parameters:
     ///   - id: The flow's id.
-    ///   - evidence: The provider's evidence of the sign-in. Its tokens are not kept, because they would be the
-    ///     browser's.
+    ///   - evidence: The provider's evidence of the sign-in. Its tokens are not kept, because they belong to the
+    ///     browser's sign-in.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func complete(
         _ id: String,

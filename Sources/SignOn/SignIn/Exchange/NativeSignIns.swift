@@ -11,9 +11,9 @@ package import Vocabulary
 /// browser:  complete -> a second code, in the URL that leads back to the app
 /// app:      exchange -> a session token for both
 /// ```
-/// Neither code is of use alone, neither to an app that intercepts the second code nor to one that only sees the first.
-/// The session is written when the codes are exchanged. Its token is computed from both codes, so that a repeated
-/// exchange has the same answer and no secret is stored.
+/// Neither code is useful alone: not to an app that intercepts the second code, and not to an app that only sees the
+/// first code. The session is written when the codes are exchanged. Its token is computed from both codes, so that a
+/// repeated exchange has the same answer and no secret is stored.
 package struct NativeSignIns: RecordCaller {
     package private(set) var sessions: SessionService
     package let settings: ExchangeSettings
@@ -22,7 +22,7 @@ package struct NativeSignIns: RecordCaller {
 
     /// The limit of flows from one address, because each flow is stored: sixty, then one a second.
     static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
-    /// How often a flow is read and judged again while other requests change it.
+    /// The maximum number of tries to change a flow while other requests change it, too.
     private static let tries = 4
 
     /// - Parameter limiter: The limiter for flows and exchanges.
@@ -82,11 +82,11 @@ package struct NativeSignIns: RecordCaller {
     /// Returns whether the flow is too old for a sign-in.
     package func isExpired(_ flow: KeptFlow) -> Bool { self.sessions.clock.now() >= flow.expiresAt }
 
-    /// Returns when a flow that begins at `start` becomes too old.
+    /// Returns the time when a flow that begins at `start` becomes too old for a sign-in.
     package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
-    /// Returns the destination of a flow's browser: the one that the browser or the app names or, if neither names one,
-    /// the only one in the settings. `nil` if the named one is not allowed, or if none exists.
+    /// Returns the destination of a flow's browser: the one that the browser names, otherwise the app's, otherwise the
+    /// only one in the settings. `nil` if the named one is not allowed, or if the settings do not have exactly one.
     ///
     /// - Parameter asked: The destination that the browser names. `nil` if it names none.
     package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
@@ -113,8 +113,8 @@ package struct NativeSignIns: RecordCaller {
         guard answer == .done else { throw NotDone(.storeUnavailable) }
     }
 
-    /// Removes the app's code from the flow before a browser is sent on with the flow's id. From then on, no answer to
-    /// the id alone contains the code. The app has it.
+    /// Removes the app's code from the flow before a browser is redirected with the flow's id. From then on, the code,
+    /// which the app already has, cannot be read with the id alone.
     package func leave(_ flow: KeptFlow, id: String) async throws(NotDone) {
         if flow.appCode != nil { try await self.change(id) { $0.appCode = nil } }
     }
@@ -141,7 +141,7 @@ package struct NativeSignIns: RecordCaller {
 }
 
 extension TokenAuthority {
-    /// Returns the keys of the native flow `id`. The first is written; all are read, as an earlier secret may have
-    /// named it.
+    /// Returns the keys of the native flow `id`. A flow is written under the first key and looked up under all keys,
+    /// because its key may depend on an earlier secret.
     fileprivate func flowKeys(_ id: String) -> [RecordKey] { self.namedKeys("native flow", id, KeptFlow.kind) }
 }
