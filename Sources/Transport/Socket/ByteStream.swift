@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Bytes in both directions between this process and a peer, plain or over TLS. Used on its loop only.
 package protocol ByteStream: AnyObject {
-    /// Whether the queue has room for bytes.
+    /// True while the write queue has room.
     var isWritable: Bool { get }
     /// Whether unread bytes have arrived. Costs a system call.
     var hasUnreadBytes: Bool { get }
