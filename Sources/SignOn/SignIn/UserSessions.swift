@@ -11,7 +11,6 @@ package struct UserSessions: RecordCaller {
         self.sessions = sessions
     }
 
-    /// Finds all names of a user.
     private var directory: ProviderSessions { ProviderSessions(records: self.records) }
 
     /// Returns the names of a provider's user.

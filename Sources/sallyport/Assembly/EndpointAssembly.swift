@@ -30,7 +30,6 @@ struct EndpointAssembly {
     let social: SocialVerifiers
     let proofs: DPoPGate
 
-    /// The settings for these hosts.
     private var settings: Settings { self.group.settings }
     private var users: RealmUsers { RealmUsers(together: self.members.map(\.users)) }
     private var tokens: [any ForeignTokens] { self.members.compactMap(\.tokens) }
