@@ -73,9 +73,9 @@ package struct TryCounter: StoreCaller {
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
-    /// Counts a try in all buckets while doing the limited work, which is skipped if this process can reject the try
-    /// without asking the store. Work for a rejected try must be harmless: its result is dropped. If the work fails,
-    /// the try is given back.
+    /// Counts a try in all buckets while doing the limited work, unless this process rejects the try without asking the
+    /// store. Work for a rejected try must be harmless: its result is dropped. If the work fails, the try is given
+    /// back.
     ///
     /// - Throws: `reason` if a bucket has no room.
     func count<Answer: Sendable>(

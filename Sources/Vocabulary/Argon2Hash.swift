@@ -1,8 +1,7 @@
 /// An Argon2 password hash (RFC 9106) as a PHC string: `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`, with salt and hash
 /// in unpadded base64.
 ///
-/// So that sign-ins do not overload the machine, the memory is limited: 1 MiB to 256 MiB, and at most 1 GiB in all
-/// passes.
+/// The memory must be 1 MiB to 256 MiB, and at most 1 GiB in all passes, so that no sign-in overloads the machine.
 package struct Argon2Hash: Sendable, Equatable {
     package enum Variant: String, Sendable, CaseIterable {
         case argon2id, argon2i
@@ -68,8 +67,7 @@ package struct Argon2Hash: Sendable, Equatable {
                     + "e.g. m=65536,t=3,p=4"
             )
         }
-        // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). The minimum memory suffices for the maximum
-        // number of lanes.
+        // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). The minimum memory suffices for 64 lanes.
         guard (1...Self.mostLanes).contains(self.lanes) else {
             throw Flaw(fix: "choose p from 1 to \(Self.mostLanes)")
         }

@@ -1,5 +1,4 @@
-/// The binding of a transfer token or live session to its device: Auth0's modes `none`, `ip` and `asn`, and two
-/// combinations.
+/// The binding of a transfer token or live session to its device: Auth0's `none`, `ip` and `asn`, and two combinations.
 package enum BindingMode: String, Sendable, CaseIterable {
     case none, ip, asn
     /// An equal address (`IPAddress.key`) or, after a change of the address family, an equal ASN.

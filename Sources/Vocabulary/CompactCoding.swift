@@ -156,8 +156,7 @@ package struct CompactReader {
         return values
     }
 
-    /// Reads a number of bytes or elements, which cannot exceed the remaining bytes, because each has at least one
-    /// byte.
+    /// Reads a number of bytes or elements. It cannot exceed the remaining bytes, because each has at least one byte.
     @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }

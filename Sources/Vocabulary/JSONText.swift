@@ -12,8 +12,7 @@ package enum JSONText {
     /// units write it, and the grammar allows it (RFC 8259 8.2). It is always rejected in a member's name.
     package enum LoneSurrogates: Sendable {
         case refused
-        /// The half is replaced by U+FFFD. Two texts may become equal, so a text with this character must not identify
-        /// a user.
+        /// The half is replaced by U+FFFD. Texts may become equal, so none with this character may identify a user.
         case replaced
     }
 
@@ -53,8 +52,7 @@ package enum JSONText {
     }
 }
 
-/// A recursive-descent parser for one document with limited depth. The caller limits the length and keeps the bytes
-/// alive.
+/// A recursive-descent parser with limited depth for one document. The caller limits the length and owns the bytes.
 private struct JSONReader {
     /// The initial capacity, enough for a usual header or set of claims.
     private static let usualMembers = 12

@@ -1,7 +1,6 @@
 /// Finds the name that an operator may have meant by an unknown name.
 package enum Spelling {
-    /// Returns the candidate that differs least from `word`, or that alone begins with it; `nil` if none is similar
-    /// enough.
+    /// Returns the candidate that differs least from `word`, or alone begins with it; `nil` if none is similar enough.
     package static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let word = Self.folded(word)
         var best: (distance: Int, candidate: String)?

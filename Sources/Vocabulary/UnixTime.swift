@@ -79,8 +79,7 @@ package struct Clock: Sendable {
     /// The system's real-time clock, which NTP or an operator may change. For times that people read.
     package static let system = Clock { UnixTime(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
 
-    /// Returns a clock for lifetimes, which starts at the system's time and is never adjusted. It continues while the
-    /// machine sleeps.
+    /// Returns a clock for lifetimes. It starts at the system's time, is never set, and runs while the machine sleeps.
     package static func steady() -> Clock {
         let start = Self.milliseconds(CLOCK_REALTIME) - Self.milliseconds(CLOCK_BOOTTIME)
         return Clock { UnixTime(milliseconds: start + Self.milliseconds(CLOCK_BOOTTIME)) }

@@ -2,8 +2,8 @@
 /// invisible characters at the ends, which the keyboards of phones add.
 ///
 /// Providers look users up and rate limits are applied by this form, so that no spelling evades a limit
-/// (CVE-2025-24806). Other letters keep their case. Letters that look alike or fold alike remain different, because
-/// bytes are compared.
+/// (CVE-2025-24806). Other letters keep their case. Letters that look or fold alike stay different, because bytes are
+/// compared.
 package struct UserIdentifier: Sendable, Hashable {
     /// The maximum length in bytes.
     package static let longest = 256

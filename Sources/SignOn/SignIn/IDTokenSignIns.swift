@@ -15,8 +15,7 @@ package struct IDTokenSignIns: Sendable {
     private let tries: TryCounter
 
     /// - Parameters:
-    ///   - owners: The providers that also own users of native SDKs. `nil` if all users belong to the realm of
-    ///     `sessions`.
+    ///   - owners: The providers that also own users of native SDKs. `nil` if the realm of `sessions` owns all.
     ///   - limiter: The limiter for failed sign-ins.
     package init(
         sessions: SessionService,

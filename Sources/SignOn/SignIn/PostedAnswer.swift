@@ -24,8 +24,8 @@ package struct PostedAnswer: Sendable, Equatable {
     private static let names = ["state", "code", "error", "iss", "user"]
     /// The maximum length of a value in bytes, sufficient for a code.
     private static let longestValue = 4096
-    /// The maximum length of `user` in bytes, to keep the URL short. A longer one is left out, because no sign-in needs
-    /// it.
+    /// The maximum length of `user` in bytes, to keep the URL short. Sign-ins do not need it, so a longer one is left
+    /// out.
     private static let longestUser = 1024
     /// The maximum length of the sealed text in bytes.
     private static let longest = 16_384

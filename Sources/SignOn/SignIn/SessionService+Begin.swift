@@ -20,8 +20,7 @@ extension SessionService {
     /// True if the settings let users choose to stay signed in after closing the browser.
     package var asksToStay: Bool { self.settings.browser.persistence == .ask }
 
-    /// Returns the authentication of a user of this realm, with the user's account as the identity if the user is
-    /// linked.
+    /// Returns the authentication of a user of this realm, whose identity is the user's account if the user is linked.
     func linked(_ authentication: Authentication) -> Authentication {
         self.accounts?.linked(authentication, of: self.realm) ?? authentication
     }
@@ -50,7 +49,7 @@ extension SessionService {
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     /// - Returns: The session, and its token, which is shown to the user once.
     /// - Throws: `rule.denied` if a rule refuses, before any change; an outage of the store or the audit stream, before
-    ///   the token is handed out.
+    ///   the token is returned.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,

@@ -63,8 +63,8 @@ extension SessionService {
         }
     }
 
-    /// Returns whether the store knows that the session under `key` has ended. It may have forgotten the end or
-    /// restarted without its data.
+    /// Returns whether the store knows that the session under `key` has ended. It does not know an end that it has
+    /// forgotten or lost in a restart.
     private func knowsEnd(of key: RecordKey) async throws(NotDone) -> Bool {
         let finding = try await self.ask { store, loop in
             let promise = loop.makePromise(of: SessionFinding.self)
@@ -100,8 +100,7 @@ extension SessionService {
             $0.accepts(tokenNumber: number, at: now) && Self.isPresentable($0, kind, by: requester)
         }
         let present = presented.session.flatMap { mayEnd($0.record) ? $0.record : nil }
-        // The rest of the family ends first. Once the presented session has ended, a repeated request cannot find the
-        // family.
+        // The family ends first. Once the presented session has ended, a repeated request cannot find the family.
         let root = kind == .web ? present?.familyRoot(key) : nil
         var family: [RecordKey]?
         if let root { family = try await self.ask { HandoffFamily.members(of: root, in: $0, on: $1) } }
@@ -149,8 +148,7 @@ extension SessionService {
         }
     }
 
-    /// Counts the other sessions that end with this session, for the audit record only. Returns 0 if the number is
-    /// unknown.
+    /// Counts the other sessions that end with this session, for audit records. Returns 0 if the number is unknown.
     ///
     /// - Parameter family: The keys of the session's family. `nil` if they have not been read.
     func cascaded(with session: Session?, _ key: RecordKey, _ family: [RecordKey]? = nil) async -> Int {
@@ -158,8 +156,7 @@ extension SessionService {
         return (try? await self.ask { _, loop in cascade.count(with: session, key, family: family, on: loop) }) ?? 0
     }
 
-    /// Counts the user's sessions that end with these lineages, for the audit record only. Returns 0 if the number is
-    /// unknown.
+    /// Counts the user's sessions that end with these lineages, for audit records. Returns 0 if the number is unknown.
     ///
     /// - Parameter lineages: The lineages that end. `nil` if all of the user's sessions end.
     func cascaded(of subject: String, in lineages: [Lineage]?) async -> Int {

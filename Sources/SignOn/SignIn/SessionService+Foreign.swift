@@ -13,8 +13,7 @@ extension SessionService {
             do throws(NotDone) {
                 answer = try await self.ask { _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }
             } catch {
-                // Another provider may know the token. Otherwise, the outage is thrown, because this provider may know
-                // it.
+                // Another provider may know the token. If none does, this provider's outage is thrown.
                 guard error.reason == .providerUnavailable else { throw error }
                 refusal = error
                 continue

@@ -11,7 +11,7 @@ import Vocabulary
 struct SignInLimits {
     /// The limit for one address, with any users: 50 tries at once, then one per second.
     private static let perAddress = RateLimit("signin.address", burst: 50, interval: .seconds(1))
-    /// The limit for one user from one address: 10 tries at once, then one per 10 seconds. A success empties only this
+    /// The limit for one user from one address: 10 tries at once, then one per 10 seconds. A success empties its
     /// bucket.
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))
     /// The limit for one user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
@@ -32,8 +32,8 @@ struct SignInLimits {
     let user: RateBucket
 
     /// - Parameters:
-    ///   - user: The tried user, normalised (CVE-2025-24806). `nil` for input that cannot be an identifier. All tries
-    ///     with such input share one name.
+    ///   - user: The tried user, normalised (CVE-2025-24806). `nil` for input that cannot be an identifier, whose tries
+    ///     share an empty name.
     ///   - isFamiliar: True if this user has signed in from this address before.
     init(address: IPAddress, user: UserIdentifier?, isFamiliar: Bool) {
         let key = Array(address.key.description.utf8)

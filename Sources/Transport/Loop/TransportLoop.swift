@@ -178,8 +178,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.unread.append(socket)
     }
 
-    /// Returns the empty read buffer, which all sockets of the loop share until `giveBack`. Bytes that outlive the
-    /// event must be copied.
+    /// Returns the empty read buffer, which all sockets of the loop share. Bytes that outlive the event must be copied.
     @inline(__always)
     func lendReadBuffer() -> ByteBuffer {
         self.readBuffer.take() ?? ByteBufferAllocator().buffer(capacity: Self.readCapacity)

@@ -15,8 +15,7 @@ package struct AddressRace {
         case connect(Int)
         /// Nothing changes until an address answers or fails, or `nextStart` is reached.
         case wait
-        /// An address has answered. Cancel the attempts at `others`. Those at `losers`, a part of `others`, began
-        /// earlier.
+        /// An address has answered. Cancel the attempts at `others`, of which `losers` began earlier.
         case won(others: [Int], losers: [Int])
         /// Every address has failed.
         case lost

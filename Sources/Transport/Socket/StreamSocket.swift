@@ -2,8 +2,7 @@ import CLinux
 import Glibc
 package import NIOCore
 
-/// A connected stream socket. It passes received bytes to its handler and sends bytes without blocking. Used on its
-/// loop only.
+/// A connected stream socket that passes received bytes to a handler and sends without blocking. Used on its loop only.
 ///
 /// When the peer has ended its output, its remaining bytes are read at the handler's speed. The handler then decides
 /// whether the socket closes (`StreamHandler.inputEnded`). If the connection fails, everything received is read at
@@ -19,8 +18,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     package unowned(unsafe) let loop: TransportLoop
     /// The descriptor; -1 once the socket has closed.
     private var descriptor: Int32
-    /// True if the descriptor is registered with the loop. Before `start`, the source is the `ConnectingSocket` that
-    /// opened it.
+    /// True if the loop watches the descriptor. Before `start`, it reports events to the `ConnectingSocket`.
     private var isWatched: Bool
     /// The handler, from `start` until the socket has closed.
     private var handler: (any StreamHandler)?

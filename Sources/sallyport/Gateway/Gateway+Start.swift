@@ -225,8 +225,7 @@ extension Gateway {
 
     /// Applies an assembly, at the start and at a reload. Cannot fail.
     ///
-    /// - Parameter operators: The new endpoints of the admin and management listeners. Empty to keep the present
-    ///   endpoints.
+    /// - Parameter operators: The new endpoints of the admin and management listeners. Empty to keep the present ones.
     /// - Returns: The static users whose sessions must end.
     @discardableResult
     func use(_ assembly: Assembly, _ operators: [EndpointServer.Prepared] = []) async -> KnownUsers.Changes {

@@ -79,8 +79,8 @@ extension Gateway {
         )
     }
 
-    /// Ends the process at `deadline`, even with calls under way, before a supervisor kills it and the last log lines
-    /// are lost.
+    /// Ends the process at `deadline`, even with calls under way. A supervisor would kill it later, without its last
+    /// log lines.
     private func stop(by deadline: ContinuousClock.Instant) {
         Task.detached {
             try? await Task.sleep(until: deadline)
@@ -107,7 +107,7 @@ extension Gateway {
 
     /// Ends readiness first, then new connections, then requests under way, then the other parts.
     ///
-    /// - Parameter isByHand: True if a person waits for the end. New connections are then refused at once, without
+    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once, without
     ///   `drain.delay`.
     func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in

@@ -20,7 +20,7 @@ extension Gateway {
     func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
         let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
         if !changes.gone.isEmpty {
-            // Every cached session is read again, also for open streams. The call fails only on a loop that is shutting
+            // Every cached session is read again, also for open streams. The call fails only if a loop is shutting
             // down.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }

@@ -43,8 +43,7 @@ struct AssembledProvider: Sendable {
         return provider
     }
 
-    /// Makes the verifiers of `native_social`. Their servers are called through the outgoing proxies of the first
-    /// provider.
+    /// Makes the verifiers of `native_social`. Calls use the first provider's proxies.
     static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
         try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies

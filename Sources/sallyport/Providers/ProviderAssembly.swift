@@ -13,8 +13,7 @@ struct ProviderAssembly: Sendable {
 
     /// - Parameters:
     ///   - own: The type of the kind's settings.
-    ///   - check: Checks the provider over the network. Not called for settings without a URL
-    ///     (`ProviderSettings.calledURL`).
+    ///   - check: Checks the provider. Not called for settings without a URL (`ProviderSettings.calledURL`).
     init<Own: ProviderSettings>(
         _ own: Own.Type,
         assemble: @escaping @Sendable (Own, ProviderSite) throws -> AssembledProvider,

@@ -8,8 +8,7 @@ import Vocabulary
 
 /// Logs when a provider becomes unusable or usable again, and reports it in the readiness checks.
 ///
-/// Each issuer fetches its documents in the background without logging. This watch only reads the results, every
-/// second.
+/// Each issuer fetches its documents in the background without logging. This watch only reads the results.
 final class ProviderWatch: Sendable {
     private enum Subject: String, CaseIterable {
         case metadata, endpoints, keys, sessions
@@ -96,8 +95,7 @@ final class ProviderWatch: Sendable {
     ///
     /// Once the metadata of any issuer of a realm have been known, its check always passes. If a reload configures an
     /// unreachable issuer, nobody can sign in, but existing sessions continue, so the gateway should get requests. A
-    /// check also passes if each of the provider's hosts has another usable provider, unless the settings require this
-    /// one.
+    /// check also passes if each of the provider's hosts has another usable provider, unless the settings require it.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
         func isUsable(_ realm: Realm) -> Bool {

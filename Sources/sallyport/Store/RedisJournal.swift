@@ -35,8 +35,7 @@ final class RedisJournal: Sendable {
     /// The number of sign-outs that were written again to primaries that had lost them.
     var restoredEnds: Int { self.state.withLock { $0.restoredEnds } }
 
-    /// Returns the time until all tokens that were minted with this lifetime before the last change of the primary have
-    /// expired.
+    /// Returns the time until all tokens with this lifetime from before the last change of the primary have expired.
     func quarantine(of lifetime: Duration) -> Duration {
         guard let changedAt = self.state.withLock({ $0.changedAt }) else { return .zero }
         return min(max(lifetime - self.clock.now().since(changedAt), .zero), lifetime)

@@ -56,8 +56,7 @@ final class RedisWatch: Sendable {
         self.logger = logger
     }
 
-    /// The reason why Redis cannot be used, and how to correct it. `nil` if it can be used, or if the reason is not
-    /// known yet.
+    /// The reason why Redis cannot be used, and its correction. `nil` if it can be used or the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
     /// The rights that the gateway's user lacks, and how to grant them. `nil` if none is known to be missing.

@@ -9,8 +9,7 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Sends spans to a collector in a separate task, one batch at a time over one connection. No request waits for the
-/// export.
+/// Sends spans to a collector in a separate task, one batch at a time over one connection. No request waits for this.
 final class TraceExporter: Sendable {
     /// The maximum size of an answer in bytes (OTLP: 4 MiB).
     private static let answerLimit = 4 << 20

@@ -39,8 +39,7 @@ package struct PassedEnds: RecordCaller {
         self.record(kept.subject, kept.id, cascaded, .native, requester)
     }
 
-    /// Asks the provider whether a live token or cookie has ended there. If so, ends everything that began with it
-    /// here.
+    /// Asks the provider whether a live token or cookie has ended. If so, everything that began with it here ends.
     package func recheck(_ token: Secret, as kind: Session.Kind) async throws(NotDone) {
         for candidate in self.sessions.tokens.candidates(for: token, as: kind) {
             try await self.ask { _, loop in

@@ -134,8 +134,7 @@ extension HostTickets {
         }
     }
 
-    /// Ends the browser's old sessions on this host, and returns the new session, noted so that ends of its family and
-    /// grant find it.
+    /// Ends the browser's old sessions on this host, and returns the new session, noted with its family and grant.
     private func prepare(
         _ attempt: Attempt,
         _ parent: Session,

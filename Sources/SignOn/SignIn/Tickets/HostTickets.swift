@@ -81,8 +81,7 @@ package struct HostTickets: RecordCaller {
         self.seal.request(text, id: id, issuer: issuer)
     }
 
-    /// Opens the nonce in a cookie of `host`, even if the nonce has expired. Returns `nil` if it was made for another
-    /// host.
+    /// Opens the nonce in a cookie of `host`, even if the nonce has expired. Returns `nil` if another host made it.
     package func nonce(_ kept: Secret, id: String, on host: String) -> TicketNonce? {
         self.seal.nonce(kept, id: id, on: host)
     }

@@ -129,8 +129,7 @@ package struct TicketUseCase: Sendable {
         {
             return .askAgain
         }
-        // If several tabs sign in at once, the later tabs keep the session of the first tab, which is still loading
-        // pages with it.
+        // If several tabs sign in at once, the later tabs keep the session of the first tab, which is still loading.
         if self.existing.count == 1, self.isAsGood(self.existing[0].session, as: parent) {
             return .keep(self.existing[0].key)
         }
