@@ -23,11 +23,12 @@ extension RecordCaller {
     /// Uses a single-use record: looks it up, judges it, and replaces it by a marker in one atomic step of the store.
     ///
     /// Between the lookup and that step, another request may use the record, or the store may lose sight of it. If
-    /// another request used it, its marker is passed to `spent`. A record that has changed is judged once more.
+    /// another request used the record, that request's marker is passed to `spent`. A record that has changed is judged
+    /// once more.
     ///
     /// - Parameters:
     ///   - asksAgain: True if a store request whose answer was lost is repeated, for clients that cannot repeat their
-    ///     own request. Other clients do so and find the marker that they left.
+    ///     request. Other clients repeat it and find the marker that they left.
     ///   - unknown: The answer if the record does not exist or has changed twice.
     ///   - spent: Handles the marker of an earlier attempt, by this client or another client.
     func use<Record: SingleUseRecord, Outcome>(

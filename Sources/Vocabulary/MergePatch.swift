@@ -1,5 +1,4 @@
-/// JSON Merge Patch (RFC 7396): objects are merged, `null` removes a member, and any other value replaces the old
-/// value.
+/// JSON Merge Patch (RFC 7396): objects are merged, `null` removes a member, and other values replace old ones.
 extension JSONValue {
     /// Returns this value after the patch (RFC 7396 2). Only lists in the result may contain `null` members.
     package func merged(with patch: JSONValue) -> JSONValue {

@@ -114,8 +114,8 @@ package struct Refusal: Equatable, Sendable {
             .sessionClientGone:
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
-        // Only logged: the client gets the answer for `Reason.told`, or the reason is that of a closed stream, a
-        // removed transfer token or an ended session.
+        // Only logged: the client gets the answer for `Reason.told`, or a stream was closed, a transfer token removed
+        // or a session ended for this reason.
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked,
             .sessionSignedOut, .sessionOperatorEnded, .sessionProviderSignedOut, .sessionProviderEnded,
             .sessionPasswordChanged:

@@ -46,8 +46,7 @@ package struct Shares<Client: Hashable & Sendable>: Sendable {
     /// Returns the number of places that a client uses; 0 if it has no name.
     package func count(of client: Client?) -> Int { client.flatMap { self.counts[$0] } ?? 0 }
 
-    /// Returns whether the client may use another place without exceeding its share. Does not check that a place is
-    /// free.
+    /// Returns whether the client may use another place without exceeding its share. Ignores whether one is free.
     ///
     /// - Parameter free: The number of free places; `nil` for the limit minus the places in use.
     package func admits(_ client: Client?, free: Int? = nil) -> Bool {

@@ -1,9 +1,8 @@
 /// A user's normalised sign-in identifier: ASCII letters in lower case, Unicode's normalization form C, and no
 /// invisible characters at the ends, which the keyboards of phones add.
 ///
-/// Providers look users up and rate limits are applied by this form, so that no spelling evades a limit
-/// (CVE-2025-24806). Other letters keep their case. Letters that look or fold alike stay different, because bytes are
-/// compared.
+/// Providers look users up by this form and rate limits apply to it, so that no spelling evades a limit
+/// (CVE-2025-24806). Other letters keep their case. Bytes are compared, so letters that look or fold alike differ.
 package struct UserIdentifier: Sendable, Hashable {
     /// The maximum length in bytes.
     package static let longest = 256

@@ -7,7 +7,7 @@ package import Vocabulary
 /// The properties of a session, except its user.
 package struct SessionTerms: Sendable {
     package var kind: Session.Kind
-    /// True if the user wants to stay signed in after closing the browser, if the settings let users choose.
+    /// True if the user wants to stay signed in after closing the browser. Ignored unless users may choose.
     package var staysSignedIn: Bool
 
     package init(_ kind: Session.Kind, staysSignedIn: Bool = false) {

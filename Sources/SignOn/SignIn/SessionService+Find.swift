@@ -78,7 +78,7 @@ extension SessionService {
         return all
     }
 
-    /// Returns all live web sessions that the cookies present on this host. A sign-in or sign-out must end all.
+    /// Returns all live web sessions that the cookies present on this host. A sign-in or sign-out must end each.
     package func presented(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {
@@ -134,7 +134,7 @@ extension SessionService {
         }
     }
 
-    /// Adds a session that is handed out on a repeated request to its user's list. It may be missing there.
+    /// Adds a session that is handed out on a repeated request to its user's list, where it may be missing.
     func list(_ session: Session, _ key: RecordKey) async {
         _ = try? await self.ask { store, loop in
             store.note(NewSession(key: key, session: session), on: loop)

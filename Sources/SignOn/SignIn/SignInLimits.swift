@@ -2,17 +2,15 @@ import AddressIntelligence
 import Sessions
 import Vocabulary
 
-/// The rate limits of sign-ins with a password. An IPv6 /64 counts as one address. An attacker may have many
-/// neighbouring addresses, so the blocks around an address have limits, too, each higher than the limit of the block
-/// inside.
+/// The rate limits of sign-ins with a password. An IPv6 /64 is treated as one address. An attacker may have many
+/// neighbouring addresses, so blocks of addresses have limits, too, each higher than the limits of the blocks inside.
 ///
 /// No limit applies to a user alone, because anyone could then lock out any user from anywhere. For an address from
 /// which the user has signed in before, only the first two limits apply, so that neighbours cannot lock users out.
 struct SignInLimits {
     /// The limit for one address, with any users: 50 tries at once, then one per second.
     private static let perAddress = RateLimit("signin.address", burst: 50, interval: .seconds(1))
-    /// The limit for one user from one address: 10 tries at once, then one per 10 seconds. A success empties its
-    /// bucket.
+    /// The limit for one user from one address: 10 tries at once, then one per 10 seconds. A success resets it.
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))
     /// The limit for one user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
     private static let perUserAndNetwork = RateLimit("signin.user_network", burst: 30, interval: .seconds(5))

@@ -18,7 +18,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     package unowned(unsafe) let loop: TransportLoop
     /// The descriptor; -1 once the socket has closed.
     private var descriptor: Int32
-    /// True if the loop watches the descriptor. Before `start`, it reports events to the `ConnectingSocket`.
+    /// True if the loop watches the descriptor, before `start` on behalf of the `ConnectingSocket`.
     private var isWatched: Bool
     /// The handler, from `start` until the socket has closed.
     private var handler: (any StreamHandler)?
@@ -31,7 +31,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     private var hasInput = false
     private var isReadDue = false
     private var inputEnd = InputEnd.open
-    /// True while the system accepts no more bytes. An event follows when it has room.
+    /// True while the system accepts no more bytes. An event follows once it does.
     private var isFull = false
     private var outputEnd = OutputEnd.open
     /// True once `close(behind:)` has begun. `endOutput` then does nothing.

@@ -147,8 +147,8 @@ struct EndpointAssembly {
 
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
-    /// Finds the lineages that began with a provider's session. `nil` if none ever ends here by a logout of the
-    /// provider, by a sign-out with the provider's cookie, or by an operator who signs out an account.
+    /// Finds the lineages that began with a provider's session. `nil` if providers' sessions never end here, be it by a
+    /// logout of the provider, by a sign-out with the provider's cookie, or by an operator who signs out an account.
     private var endingSessions: ProviderSessions? {
         self.settings.accounts.linkKey != nil
             || self.members.contains { $0.provider.roles.logout != nil || $0.provider.kratos != nil }

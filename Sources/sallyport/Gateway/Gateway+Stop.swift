@@ -107,8 +107,7 @@ extension Gateway {
 
     /// Ends readiness first, then new connections, then requests under way, then the other parts.
     ///
-    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once, without
-    ///   `drain.delay`.
+    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once, without a delay.
     func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in
             state.isDraining = true

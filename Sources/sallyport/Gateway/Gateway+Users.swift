@@ -20,8 +20,7 @@ extension Gateway {
     func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
         let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
         if !changes.gone.isEmpty {
-            // Every cached session is read again, also for open streams. The call fails only if a loop is shutting
-            // down.
+            // Every cached session is read again, also for open streams. The call fails only during a shutdown.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }
         for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }

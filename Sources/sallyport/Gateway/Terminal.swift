@@ -30,8 +30,8 @@ enum Terminal {
 }
 
 extension Settings {
-    /// The log line that announces a started gateway, such as `ready: http://localhost/ -> http://127.0.0.1:3000,
-    /// sign-in by OpenID at https://id.test, sessions in memory`
+    /// The log line that announces a started gateway:
+    /// `ready: http://localhost/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.test, sessions in memory`
     var readyLine: String {
         let host = self.hosts.first { !$0.publicURL.isWildcard } ?? self.hosts.first
         let url = host.map { "\($0.publicURL)/" } ?? "no host"

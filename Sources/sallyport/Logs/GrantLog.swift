@@ -5,7 +5,7 @@ import SignOn
 /// Logs renewals and losses of providers' tokens. The lines contain session ids, which are not secret.
 final class GrantLog: Sendable {
     private let logger: Logger
-    /// Limits the lines about failed renewals. While a provider is unavailable, they fail for every session in use.
+    /// Limits the lines about failed renewals. During an outage of the provider, every renewal fails.
     private let later = SeldomLine()
 
     init(logger: Logger) {

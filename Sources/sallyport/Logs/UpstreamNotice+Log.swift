@@ -24,7 +24,7 @@ extension UpstreamNotice {
 }
 
 extension ServerNotice {
-    /// Logs that a server of an app gets no requests any longer, or serves again.
+    /// Logs that a server of an app no longer gets requests, or serves again.
     func log(to logger: Logger) {
         let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
         if let fault = self.fault {

@@ -93,9 +93,10 @@ final class ProviderWatch: Sendable {
 
     /// The readiness checks, one for each provider with discovery.
     ///
-    /// Once the metadata of any issuer of a realm have been known, its check always passes. If a reload configures an
-    /// unreachable issuer, nobody can sign in, but existing sessions continue, so the gateway should get requests. A
-    /// check also passes if each of the provider's hosts has another usable provider, unless the settings require it.
+    /// Once the metadata of any issuer of a realm have been known, the realm's check always passes. If a reload
+    /// configures an unreachable issuer, nobody can sign in, but existing sessions continue, so the gateway should get
+    /// requests. A check also passes if each of the provider's hosts has another usable provider, unless the settings
+    /// require it.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
         func isUsable(_ realm: Realm) -> Bool {

@@ -152,8 +152,7 @@ final class RedisBacking: StoreBacking {
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
             // If writes are refused, users cannot sign in and transfers fail, so the gateway is not ready, although
             // sessions can be read. `NOREPLICAS` is also the only sign of an isolated primary, whose gateways must not
-            // get requests that other gateways can serve. Writes are retried without requests, so idle gateways
-            // recover.
+            // get requests that others can serve. The primary is retried without requests, so idle gateways recover.
             (
                 "store_writes", refusals.isEmpty,
                 refusals.isEmpty
@@ -165,8 +164,7 @@ final class RedisBacking: StoreBacking {
                 knowsTime
                     ? "every event loop uses the store's time" : "the event loops do not know the store's time yet"
             ),
-            // Only the later gateway is not ready. A gateway with a wrong secret must not take the earlier gateways
-            // down.
+            // Only the later gateway is not ready. A gateway with a wrong secret must not take earlier ones down.
             (
                 "store_secrets", strangers.earlier == 0,
                 RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"

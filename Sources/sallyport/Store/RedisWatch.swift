@@ -10,8 +10,8 @@ import Vocabulary
 /// is missing, the checks of `check --network` run over separate connections: at once, and then every five seconds,
 /// because the reason may change.
 ///
-/// A usable Redis may deny some commands (ACL). Each right that the gateway needs is therefore tested as in `check
-/// --network`: at the start, every ten seconds, and within a second after a denied command.
+/// A usable Redis may deny some commands (ACL). As in `check --network`, each right that the gateway needs is therefore
+/// tested: at the start, every ten seconds, and within a second after a denied command.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?

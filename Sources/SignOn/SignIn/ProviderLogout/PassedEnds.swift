@@ -2,7 +2,7 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Ends sessions here that users end at the provider itself, by requests that the gateway forwards to the provider.
+/// Ends the sessions here of users who sign out at the provider itself, by a request that the gateway forwards.
 package struct PassedEnds: RecordCaller {
     private let users: UserSessions
     private let provider: String
@@ -39,7 +39,7 @@ package struct PassedEnds: RecordCaller {
         self.record(kept.subject, kept.id, cascaded, .native, requester)
     }
 
-    /// Asks the provider whether a live token or cookie has ended. If so, everything that began with it here ends.
+    /// Asks the provider whether a live token or cookie has ended, and if so, ends everything that began with it here.
     package func recheck(_ token: Secret, as kind: Session.Kind) async throws(NotDone) {
         for candidate in self.sessions.tokens.candidates(for: token, as: kind) {
             try await self.ask { _, loop in
