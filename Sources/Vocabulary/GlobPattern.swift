@@ -6,7 +6,8 @@ package struct GlobPattern: Sendable, Equatable {
         self.bytes = Array(text.utf8)
     }
 
-    /// Whether the pattern matches the whole text, byte by byte. The time is at most the product of both lengths.
+    /// Returns whether the pattern matches the whole text, byte by byte. The time is at most the product of both
+    /// lengths.
     package func matches(_ text: String) -> Bool {
         let text = Array(text.utf8)
         var (position, next) = (0, 0)

@@ -1,8 +1,8 @@
 /// The answer to a request that is rejected for a reason, as a row of a table.
 ///
-/// Every rejection is rendered from such a row: problem documents (`ProblemDocument`), pages for people
-/// (`RefusalWords`), Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). Kratos's and OAuth's answers keep their
-/// protocol's status if it differs. Code that rejects a request names only a reason.
+/// Every rejection is rendered from a row: problem documents (`ProblemDocument`), pages for people (`RefusalWords`),
+/// Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). Kratos's and OAuth's answers keep their protocol's status
+/// if it differs. Code that rejects a request names only a reason.
 package struct Refusal: Equatable, Sendable {
     /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     package enum Challenge: Sendable {

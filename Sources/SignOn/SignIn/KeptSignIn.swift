@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// A sign-in that has begun at a provider. The browser keeps it sealed until it returns, and nothing is stored.
 package struct KeptSignIn: Sendable, Equatable {
-    /// How long a user may take to sign in at the provider.
+    /// The time in which a user must sign in at the provider, 10 minutes.
     package static let lifetime: Duration = .seconds(600)
     /// The maximum length of the sealed text in bytes. Browsers reject a cookie if its name and value together exceed
     /// 4096 bytes (RFC 6265bis 5.6).

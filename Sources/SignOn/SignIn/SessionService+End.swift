@@ -140,7 +140,7 @@ extension SessionService {
         }
         switch present.endReach {
         case .nothing: return .kept
-        // If the session has ended meanwhile, another request ended it.
+        // `absent` if another request has ended the session since it was read.
         case .session: return try await self.endOne(key) ? .ended(present) : .absent
         case .lineage:
             try await self.endLineage(present.lineage)

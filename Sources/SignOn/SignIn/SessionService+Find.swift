@@ -78,7 +78,7 @@ extension SessionService {
         return all
     }
 
-    /// Returns all live web sessions that the cookies present on this host. A sign-in or sign-out must end each.
+    /// Returns all live web sessions that the cookies present on this host. A sign-in or sign-out must end them.
     package func presented(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {

@@ -76,13 +76,13 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.pipeline.syncOperations.fireChannelActive()
     }
 
-    /// Whether unread bytes have arrived. Costs a system call.
+    /// True if unread bytes have arrived. Costs a system call.
     package var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
 
     /// The number of written bytes that the peer's system has not acknowledged. Costs a system call.
     package var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
 
-    /// Whether nothing unread has arrived, not even the end of the stream. Costs a system call.
+    /// True if nothing unread has arrived, not even the end of the stream. Costs a system call.
     package var isQuiet: Bool { self.socket.isQuiet }
 
     // MARK: Channel

@@ -25,7 +25,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     private var output = WriteQueue()
     /// True while the write queue has room.
     package private(set) var isWritable = true
-    /// Whether reading has stopped until `resume`.
+    /// True while reading is paused until `resume`.
     package private(set) var isPaused = false
     /// True if the socket may have unread input.
     private var hasInput = false
@@ -207,7 +207,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.loop.readSoon(self)
     }
 
-    /// Whether unread bytes have arrived. Costs a system call.
+    /// True if unread bytes have arrived. Costs a system call.
     package var hasUnreadBytes: Bool {
         var byte: UInt8 = 0
         return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
