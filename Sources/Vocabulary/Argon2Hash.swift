@@ -7,7 +7,7 @@ package struct Argon2Hash: Sendable, Equatable {
         case argon2id, argon2i
     }
 
-    /// The reason why a text is not a hash that can be verified.
+    /// The error for a text that is not a hash that can be verified.
     package struct Flaw: Error, Sendable {
         /// An instruction that says how to fix the text.
         package let fix: String

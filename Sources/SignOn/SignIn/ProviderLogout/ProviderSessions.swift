@@ -144,8 +144,7 @@ package struct ProviderSessions: RecordCaller {
     /// The placeholder for the lineage in a record of accounts, because an account's sessions are found by its subject.
     private static let ofAccounts = Lineage(tag: "----------")
 
-    /// Returns the records of the lineages that began with the provider's session `id`, at most one per accepted
-    /// secret.
+    /// Returns the lineages that began with the provider's session `id`: at most one record per accepted secret.
     package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
         var records: [ProviderSessionRecord] = []
         for key in self.authority.providerSessionKeys(id, of: provider) {
