@@ -4,13 +4,13 @@ import Vocabulary
 
 /// The verdict on a live single-use record.
 enum SingleUseVerdict<Outcome> {
-    /// The record stays unchanged.
+    /// Leave the record unchanged, with this outcome.
     case leave(Outcome)
-    /// The marker replaces the record, and the new records are written in one step with it.
+    /// Replace the record by the marker, and write the new records in the same step.
     ///
     /// - Parameters:
     ///   - quarantined: The answer to a record of an earlier reign of the store (`Consumption.quarantined`).
-    ///   - done: The continuation after the record is used.
+    ///   - done: Returns the outcome once the marker has replaced the record.
     case use(
         Marker,
         creating: [NewRecord],
@@ -22,14 +22,15 @@ enum SingleUseVerdict<Outcome> {
 extension RecordCaller {
     /// Uses a single-use record: looks it up, judges it, and replaces it by a marker in one atomic step of the store.
     ///
-    /// Between the lookup and that step, another request may use the record, or the store may lose sight of it. A used
-    /// record shows as the marker of the other request. A record that has changed is judged once more.
+    /// Between the lookup and that step, another request may use the record, or the store may lose sight of it. If
+    /// another request used the record, that request's marker is passed to `spent`. A record that has changed is judged
+    /// once more.
     ///
     /// - Parameters:
-    ///   - asksAgain: Whether a store request whose answer was lost is repeated, for clients that cannot repeat their
-    ///     request. Other clients repeat their request and find the marker that they left.
+    ///   - asksAgain: True if a store request whose answer was lost is repeated, for clients that cannot repeat their
+    ///     request. Other clients repeat it and find the marker that they left.
     ///   - unknown: The answer if the record does not exist or has changed twice.
-    ///   - spent: The handler of a marker that an earlier attempt of this client or of another client left.
+    ///   - spent: Handles the marker of an earlier attempt, by this client or another client.
     func use<Record: SingleUseRecord, Outcome>(
         _ key: RecordKey,
         as kind: Record.Type,

@@ -31,7 +31,7 @@ package struct RecordAccess: Sendable {
     package let authority: TokenAuthority
     /// The loops on which the store is called.
     package let loops: any EventLoopGroup
-    /// The clock of the store.
+    /// The clock for the times in records.
     package let clock: Clock
 
     package init(store: any RecordStore, authority: TokenAuthority, loops: any EventLoopGroup, clock: Clock) {
@@ -59,7 +59,7 @@ package struct TryCounter: StoreCaller {
     let store: any RateLimiter
     let loops: any EventLoopGroup
 
-    /// - Parameter store: The limiter, which is called on `loops`.
+    /// - Parameter store: The rate limiter, which is called on `loops`.
     package init(store: any RateLimiter, loops: any EventLoopGroup) {
         self.store = store
         self.loops = loops
@@ -73,8 +73,9 @@ package struct TryCounter: StoreCaller {
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
-    /// Counts a try in all buckets and does the permitted work at the same time, unless this process rejects the try on
-    /// its own. Work done for a rejected try must have no value. If the work fails, the try is given back.
+    /// Counts a try in all buckets and does the limited work in parallel, unless this process can reject the try by
+    /// itself. Work for a rejected try must be harmless, as its result is dropped. If the work fails, the try is given
+    /// back.
     ///
     /// - Throws: `reason` if a bucket has no room.
     func count<Answer: Sendable>(
@@ -102,7 +103,7 @@ package struct TryCounter: StoreCaller {
         }
     }
 
-    /// Gives back a try that could not be served. If giving back fails, the try stays counted.
+    /// Gives back a try that was counted but could not be served. If the limiter fails, the try stays counted.
     package func giveBack(_ tries: [RateBucket]) async {
         try? await self.ask { limiter, loop in limiter.giveBack(tries, cost: 1, on: loop) }
     }

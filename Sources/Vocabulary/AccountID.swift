@@ -7,7 +7,7 @@ package enum AccountID {
     /// Returns the id for 24 bytes in base64url, the output of a keyed hash.
     package static func id(_ encoded: String) -> String { self.mark + encoded }
 
-    /// Whether a text is an account id.
+    /// Returns whether a text has the form of an account id.
     package static func isOne(_ text: String) -> Bool {
         let bytes = text.utf8
         guard bytes.count == self.mark.utf8.count + self.length, text.begins(exactlyWith: self.mark) else {

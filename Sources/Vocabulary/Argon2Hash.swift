@@ -1,16 +1,15 @@
 /// An Argon2 password hash (RFC 9106) as a PHC string: `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`, with salt and hash
 /// in unpadded base64.
 ///
-/// The cost is limited, so that sign-ins do not overload the machine: 1 MiB to 256 MiB, and at most 1 GiB in all passes
-/// together.
+/// The memory must be 1 MiB to 256 MiB, and at most 1 GiB in all passes, so that no sign-in overloads the machine.
 package struct Argon2Hash: Sendable, Equatable {
     package enum Variant: String, Sendable, CaseIterable {
         case argon2id, argon2i
     }
 
-    /// The reason why a text is not a hash that can be verified.
+    /// The error for a text that is not a hash that can be verified.
     package struct Flaw: Error, Sendable {
-        /// The text to write instead.
+        /// An instruction that says how to fix the text.
         package let fix: String
     }
 
@@ -68,7 +67,7 @@ package struct Argon2Hash: Sendable, Equatable {
                     + "e.g. m=65536,t=3,p=4"
             )
         }
-        // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). The minimum memory has enough for all.
+        // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). The minimum memory suffices for 64 lanes.
         guard (1...Self.mostLanes).contains(self.lanes) else {
             throw Flaw(fix: "choose p from 1 to \(Self.mostLanes)")
         }

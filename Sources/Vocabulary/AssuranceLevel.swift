@@ -1,6 +1,6 @@
-/// The strength of a sign-in, in the names of NIST SP 800-63-4 and of Kratos. Levels are ordered.
+/// The authenticator assurance level of a sign-in, as named by NIST SP 800-63-4 and Kratos. Levels are ordered.
 package enum AssuranceLevel: String, Sendable, Hashable, CaseIterable, Comparable {
-    /// It is unknown how the user was authenticated.
+    /// The method of authentication is unknown.
     case aal0
     /// One factor.
     case aal1

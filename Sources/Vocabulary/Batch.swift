@@ -1,5 +1,5 @@
 /// Collects elements during one turn of an event loop, to process them together. The memory is reused in the next turn,
-/// because an allocation of this size makes the system's allocator do slow housekeeping. Confined to its loop.
+/// because the system's allocator is slow for allocations of this size. Confined to its loop.
 ///
 /// The class is inlinable, because other modules would otherwise not specialise it. Swift specialises `package` types
 /// only if they are usable from inline.
@@ -14,13 +14,13 @@ package final class Batch<Element> {
 
     @inlinable package func append(_ element: Element) { self.elements.append(element) }
 
-    /// Removes all elements and calls `body` with each. Elements that are added meanwhile wait for the next call.
+    /// Removes all elements and calls `body` with each. Elements that `body` adds wait for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
         if self.elements.isEmpty { return }
         var taken: [Element] = []
         swap(&taken, &self.elements)
         swap(&self.elements, &self.spare)
-        // Popped one by one: iterating would count references, and emptying the array afterwards costs more.
+        // Popped one by one, because iterating would retain each element, and then emptying the array would cost more.
         taken.reverse()
         while let element = taken.popLast() { body(element) }
         self.spare = taken

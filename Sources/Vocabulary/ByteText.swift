@@ -1,5 +1,5 @@
 extension [UInt8] {
-    /// Appends a text in UTF-8, in one piece.
+    /// Appends a text in UTF-8 with one copy.
     package mutating func append(utf8 text: String) {
         var text = text
         text.withUTF8 { self.append(contentsOf: $0) }

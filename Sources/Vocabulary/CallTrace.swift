@@ -11,12 +11,12 @@ package struct TracedCall: Sendable {
     }
 
     package var callee: Callee
-    /// The purpose of the call, as metrics name it.
+    /// The purpose of the call, as in the labels of metrics.
     package var purpose: String
     /// The start in nanoseconds of the machine's monotonic clock.
     package var began: UInt64
     package var ended: UInt64
-    /// The reason of the failure, as metrics and reasons name it; `nil` if the call has succeeded.
+    /// The reason of the failure, a label of metrics or a reason id; `nil` if the call has succeeded.
     package var failure: String?
 
     package init(_ callee: Callee, for purpose: String, began: UInt64, ended: UInt64, failure: String? = nil) {
@@ -28,13 +28,13 @@ package struct TracedCall: Sendable {
     }
 }
 
-/// The trace of the request that a task works for. Calls of the task, and of tasks that it starts, are recorded below
-/// the request's span.
+/// The trace of the request for which a task works. Calls of the task, and of tasks that it starts, are recorded as
+/// children of the request's span.
 ///
-/// Work that several requests wait for belongs to the request that began it.
+/// Work for which several requests wait belongs to the request that began it.
 package struct CallTrace: Sendable {
     @TaskLocal private static var ofTask: CallTrace?
-    /// Whether any trace was ever made. Until then nobody looks for the current trace.
+    /// True once any trace was made. Until then, `current` skips the lookup of the task-local value.
     private static let isUsed = Atomic(false)
 
     private let write: @Sendable (TracedCall) -> Void
@@ -45,10 +45,10 @@ package struct CallTrace: Sendable {
         Self.isUsed.store(true, ordering: .relaxed)
     }
 
-    /// The trace of the current task or call; `nil` if no trace is recorded.
+    /// The trace of the current task or `with` call; `nil` if the request is not traced.
     package static var current: CallTrace? { self.isUsed.load(ordering: .relaxed) ? self.ofTask : nil }
 
-    /// Does work for the request of this trace.
+    /// Runs `work` and records its calls in `trace`, or in the current trace if `trace` is `nil`.
     package static func with<Result>(_ trace: CallTrace?, _ work: () throws -> Result) rethrows -> Result {
         guard let trace else { return try work() }
         return try self.$ofTask.withValue(trace, operation: work)
@@ -58,8 +58,8 @@ package struct CallTrace: Sendable {
     package func note(_ call: TracedCall) { self.write(call) }
 }
 
-/// A request that may be traced, for work that others begin for it.
+/// A request that may be traced. Code that begins work for it reads its trace.
 package protocol TracedRequest: AnyObject {
-    /// The trace of the request; `nil` if the request is not recorded.
+    /// The trace of the request; `nil` if the request is not traced.
     var callTrace: CallTrace? { get }
 }

@@ -1,9 +1,9 @@
 @_spi(_Unicode) import Swift
 
-// Swift compares texts by canonical equivalence, and exposes its own normalization under these names. Foundation's
+// Swift compares texts by canonical equivalence, and exposes its own normalization as `_nfc` and `_nfd`. Foundation's
 // methods would require Foundation.
 extension String {
-    /// The text in Unicode's normalization form C (UAX #15), in which `é` is one character if possible.
+    /// The text in Unicode's normalization form C (UAX #15), in which `é` is one code point.
     package var composed: String {
         guard !self.isASCII else { return self }
         var scalars = String.UnicodeScalarView()
@@ -11,7 +11,7 @@ extension String {
         return String(scalars)
     }
 
-    /// The text in Unicode's normalization form D (UAX #15), in which `é` is an `e` and an accent.
+    /// The text in Unicode's normalization form D (UAX #15), in which `é` is two code points, `e` and an accent.
     package var decomposed: String {
         guard !self.isASCII else { return self }
         var scalars = String.UnicodeScalarView()
@@ -19,8 +19,8 @@ extension String {
         return String(scalars)
     }
 
-    /// Another way to type this text: the composed form, or the decomposed form of a composed text; `nil` if both forms
-    /// are equal.
+    /// Another encoding of this text: its composed form or, if it is composed already, its decomposed form; `nil` if
+    /// both forms are equal.
     package var twin: String? {
         let (composed, decomposed) = (self.composed, self.decomposed)
         guard self.utf8.elementsEqual(composed.utf8) else { return composed }
@@ -31,7 +31,7 @@ extension String {
 }
 
 extension StringProtocol {
-    /// The text without invisible characters at its ends: white space of every kind, and marks without width, which
+    /// The text without invisible characters at its ends: white space of every kind, and zero-width marks, which
     /// keyboards, contacts and documents add.
     package var withoutInvisibleEnds: String {
         var scalars = self.unicodeScalars[...]
@@ -41,7 +41,7 @@ extension StringProtocol {
 }
 
 extension Unicode.Scalar {
-    /// Whether the character is white space, a zero-width space or joiner, U+FEFF, a direction mark or a soft hyphen.
+    /// True if the character is white space, a zero-width space or joiner, U+FEFF, a direction mark or a soft hyphen.
     fileprivate var isInvisible: Bool {
         self.properties.isWhitespace
             || self.properties.generalCategory == .format && self.properties.isDefaultIgnorableCodePoint

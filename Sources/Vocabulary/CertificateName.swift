@@ -1,10 +1,10 @@
-/// A name from a certificate (`subjectAltName`, RFC 5280 4.2.1.6), in a form for comparison: an email address, a DNS
+/// A name from a certificate (`subjectAltName`, RFC 5280 4.2.1.6), normalised for comparison: an email address, a DNS
 /// name, or a URI such as a SPIFFE ID.
 ///
-/// The characters determine the kind: a URI has a `:`, an email address an `@` and no `:`, a DNS name neither. A
-/// certificate's name of another declared kind is rejected, so that a DNS name is never read as an address.
+/// The characters determine the kind: a URI has a `:`, an email address an `@` and no `:`, a DNS name neither. A name
+/// that a certificate declares as another kind is rejected, so that a DNS name is never read as an email address.
 package struct CertificateName: Hashable, Sendable {
-    /// The kinds of names that requests are judged by.
+    /// The kinds of names that rules can compare.
     package enum Kind: Sendable {
         case dns
         case email
@@ -24,7 +24,7 @@ package struct CertificateName: Hashable, Sendable {
         self = name
     }
 
-    /// Reads a name that an operator wrote; `nil` if it is not a name.
+    /// Reads a name from the configuration; `nil` if the text is not a name of any kind.
     package init?(_ text: String) {
         self.init(text.utf8)
     }

@@ -1,4 +1,4 @@
-/// A second of wall-clock time as people write it: date and time of day in UTC, in the Gregorian calendar.
+/// A date and time of day in UTC, in the Gregorian calendar, with a resolution of one second.
 package struct CivilTime: Sendable, Equatable {
     package let year: Int
     /// The month, from 1 to 12.

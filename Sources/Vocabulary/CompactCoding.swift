@@ -4,8 +4,8 @@ package struct CompactFormatError: Error, Sendable, Hashable {
     @usableFromInline package init() {}
 }
 
-/// Writes values in sequence: numbers as LEB128, strings and lists preceded by their count. Without names and padding,
-/// the reader must know the order.
+/// Writes values in sequence: numbers as LEB128, strings and lists preceded by their count. The output has no names and
+/// no types, so the reader must know the order.
 @usableFromInline
 package struct CompactWriter {
     package private(set) var bytes: [UInt8] = []
@@ -35,7 +35,7 @@ package struct CompactWriter {
 
     package mutating func write(_ text: String) {
         var text = text
-        // A buffer is copied in one piece.
+        // Copies the whole buffer at once.
         text.withUTF8 { utf8 in
             self.write(UInt64(utf8.count))
             self.bytes.append(contentsOf: utf8)
@@ -53,7 +53,7 @@ package struct CompactWriter {
         self.bytes.append(contentsOf: written)
     }
 
-    /// Writes a byte that shows whether there is a value, then the value.
+    /// Writes the byte 1 and the value, or the byte 0 if the value is `nil`.
     @inlinable package mutating func write<Value>(
         optional value: Value?,
         _ write: (inout CompactWriter, Value) -> Void
@@ -69,7 +69,7 @@ package struct CompactWriter {
     }
 }
 
-/// Reads the output of `CompactWriter`. Every malformed or short input is a `CompactFormatError`.
+/// Reads the output of `CompactWriter`. Malformed or incomplete input throws `CompactFormatError`.
 @usableFromInline
 package struct CompactReader {
     @usableFromInline let bytes: ArraySlice<UInt8>
@@ -127,7 +127,7 @@ package struct CompactReader {
         return self.bytes[self.position..<end]
     }
 
-    /// Returns the bytes that `read` reads.
+    /// Calls `read` and returns the bytes that it has read.
     mutating func taken(
         by read: (inout CompactReader) throws(CompactFormatError) -> Void
     ) throws(CompactFormatError) -> ArraySlice<UInt8> {
@@ -156,7 +156,7 @@ package struct CompactReader {
         return values
     }
 
-    /// Reads a number of bytes or elements. Each has at least one byte, so it cannot exceed the remaining bytes.
+    /// Reads a number of bytes or elements. It cannot exceed the remaining bytes, because each has at least one byte.
     @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }

@@ -1,5 +1,5 @@
 extension String {
-    /// Whether a part of the text was replaced by U+FFFD (`JSONText.LoneSurrogates.replaced`). A damaged text can be
-    /// read, but names nobody.
+    /// True if the text contains U+FFFD, which replaces unreadable parts (`JSONText.LoneSurrogates.replaced`). A
+    /// damaged text can be displayed, but identifies no user.
     package var isDamaged: Bool { self.utf8.contains(0xEF) && self.unicodeScalars.contains("\u{FFFD}") }
 }

@@ -1,5 +1,5 @@
-/// An email address for comparison that ignores the case of ASCII letters. No other letters are folded: a name in
-/// another script that looks like an ASCII name is a different name.
+/// An email address, compared without regard to the case of ASCII letters. Other letters are not folded, so that a name
+/// in another script that looks like an ASCII name is a different name.
 package struct EmailAddress: Hashable, Sendable {
     /// The maximum length in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
     private static let longest = 320

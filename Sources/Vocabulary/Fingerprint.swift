@@ -1,13 +1,13 @@
 /// A short name of a token in logs: the first 50 bits of the hash that indexes the token's record, in ten characters of
 /// lower-case base32 (RFC 4648 6).
 ///
-/// Gateways with equal secrets use equal names for a token. The name does not reveal the token, and only readers of the
-/// logs can link it to a record. A session has the name of its token.
+/// Gateways with equal secrets use the same fingerprint for a token. It does not reveal the token, and only readers of
+/// the logs can link it to a record. A session has the fingerprint of its token.
 package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
     /// The number of characters.
     package static let length = 10
 
-    /// The 50 bits, at the upper end.
+    /// The 50 bits, in the upper bits of the number.
     package let bits: UInt64
 
     /// - Parameter digest: The first eight bytes of the digest as a big-endian number.
@@ -31,7 +31,7 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
         self.bits = bits << 14
     }
 
-    /// Writes the characters to `target`, which has room for them.
+    /// Writes the ten characters to `target`, which must have room for them.
     package func write(to target: UnsafeMutablePointer<UInt8>) {
         let (characters, target) = (self.characters, UnsafeMutableRawPointer(target))
         target.storeBytes(of: characters.first, as: UInt64.self)
@@ -49,14 +49,14 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
         return (first, last)
     }
 
-    /// Splits the ten bits in each two bytes into five bits per byte.
+    /// Splits the ten bits in each 16-bit lane into five bits per byte.
     private static func pairs(_ numbers: UInt64) -> UInt64 {
         numbers & 0x001F_001F_001F_001F | (numbers & 0x03E0_03E0_03E0_03E0) << 3
     }
 
     /// Returns the characters for eight numbers below 32: `a` to `z`, then `2` to `7`.
     private static func characters(_ numbers: UInt64) -> UInt64 {
-        // The highest bit of each byte whose number is 26 or more.
+        // Has the highest bit set in each byte whose number is 26 or more.
         let isDigit = (numbers &+ 0x6666_6666_6666_6666) & 0x8080_8080_8080_8080
         let letters = numbers &+ 0x6161_6161_6161_6161
         return letters &- (isDigit >> 7) &* UInt64(UInt8(ascii: "a") + 26 - UInt8(ascii: "2"))

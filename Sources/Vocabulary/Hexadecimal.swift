@@ -15,7 +15,7 @@ package enum Hexadecimal {
         return high &<< 4 | low
     }
 
-    /// Returns the byte of the `%XX` at `index` of `count` bytes; `nil` if `%` is not followed by two digits.
+    /// Returns the byte of the `%XX` at `index` of `count` bytes; `nil` unless two digits follow the `%`.
     @inlinable @inline(__always)
     package static func escape(_ bytes: UnsafePointer<UInt8>, at index: Int, _ count: Int) -> UInt8? {
         guard index &+ 2 < count else { return nil }

@@ -1,10 +1,10 @@
-/// A JSON document as bytes, of which only the requested parts are read: a provider may store much about a user, and a
-/// request needs little of it.
+/// A JSON document in a binary encoding, of which only the requested parts are decoded. A provider may store much about
+/// a user, and a request needs little of it.
 ///
-/// Each value is a byte for its kind, followed by the output of `CompactWriter` for it. The members of an object are
-/// sorted by name, so that equal documents have equal bytes.
+/// Each value is encoded as a byte for its kind, followed by its content in the form of `CompactWriter`. The members of
+/// an object are sorted by name, so that equal documents have equal bytes.
 package struct JSONDocument: Sendable, Hashable {
-    /// The maximum number of levels. Providers' documents have a few.
+    /// The maximum depth. Documents of providers have only a few levels.
     private static let maxDepth = 64
 
     private enum Kind {
@@ -18,7 +18,7 @@ package struct JSONDocument: Sendable, Hashable {
         static let object: UInt8 = 7
     }
 
-    /// The bytes; empty for null, which most documents of metadata are.
+    /// The bytes; empty for null, the most frequent document of metadata.
     private let bytes: [UInt8]
 
     package init(_ value: JSONValue) {
@@ -87,7 +87,7 @@ package struct JSONDocument: Sendable, Hashable {
         try? Self.copy(&reader, to: &json)
     }
 
-    /// Appends the document.
+    /// Writes the document in its binary encoding.
     package func write(to writer: inout CompactWriter) {
         if self.bytes.isEmpty { writer.write(byte: Kind.null) } else { writer.append(self.bytes[...]) }
     }

@@ -11,6 +11,6 @@ package enum JSONFault: String, Error, Sendable {
     case number = "has a number that is too large"
     case rest = "has more text after its JSON"
     case syntax = "is not JSON"
-    /// A value of another kind where an object is expected.
+    /// The JSON is not an object, but an object is required.
     case noObject = "is JSON, but not an object"
 }

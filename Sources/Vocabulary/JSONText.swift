@@ -1,5 +1,5 @@
-/// Writes and reads JSON (RFC 8259). Foundation's decoder accepts a repeated member and picks one. OAuth and JOSE
-/// require repeated names to be rejected (RFC 6749 3.1, RFC 7515 4), so this reader is strict.
+/// Writes and reads JSON (RFC 8259). The reader rejects repeated member names, as OAuth and JOSE require (RFC 6749 3.1,
+/// RFC 7515 4). Foundation's decoder accepts them and picks one value.
 package enum JSONText {
     /// Returns the document in UTF-8 with members sorted by name, so that equal values have equal bytes.
     package static func encode(_ value: JSONValue) -> [UInt8] {
@@ -8,11 +8,11 @@ package enum JSONText {
         return json.bytes
     }
 
-    /// The treatment of half a surrogate pair in a text, such as `"\ud83d"`. Programs that cut texts by UTF-16 units
-    /// write it, and the grammar allows it (RFC 8259 8.2). In a member's name it is always rejected.
+    /// The treatment of half a surrogate pair in a text, such as `"\ud83d"`. Programs that cut texts between UTF-16
+    /// units write it, and the grammar allows it (RFC 8259 8.2). It is always rejected in a member's name.
     package enum LoneSurrogates: Sendable {
         case refused
-        /// U+FFFD replaces it. Two texts may become equal, so no text with this character may name anybody.
+        /// The half is replaced by U+FFFD. Texts may become equal, so none with this character may identify a user.
         case replaced
     }
 
@@ -26,9 +26,9 @@ package enum JSONText {
         try? self.read(bytes, maxDepth: maxDepth, loneSurrogates: loneSurrogates).get()
     }
 
-    /// Returns the members of a document that `decode` accepts and that is an object.
+    /// Returns the members of a document that is an object, read as by `decode`.
     ///
-    /// - Throws: The reason why it is not an object.
+    /// - Throws: The reason why the bytes are not accepted, such as `noObject`.
     package static func object(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -52,7 +52,7 @@ package enum JSONText {
     }
 }
 
-/// A recursive reader of one document with limited depth. The caller limits the length and keeps the bytes alive.
+/// A recursive-descent parser with limited depth for one document. The caller limits the length and owns the bytes.
 private struct JSONReader {
     /// The initial capacity, enough for a usual header or set of claims.
     private static let usualMembers = 12
@@ -61,7 +61,7 @@ private struct JSONReader {
     private let loneSurrogates: JSONText.LoneSurrogates
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
-    /// The first broken rule; `nil` if only the grammar is broken.
+    /// The first violation that has its own fault; `nil` if only the grammar is violated.
     private var brokenRule: JSONFault?
 
     init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int, _ loneSurrogates: JSONText.LoneSurrogates) {
@@ -76,18 +76,18 @@ private struct JSONReader {
         return self.position == self.bytes.count ? value : self.breaks(.rest)
     }
 
-    /// The reason why there is no document.
+    /// The reason why `document` returned `nil`.
     var fault: JSONFault {
         if let brokenRule { return brokenRule }
         let isBlank = self.bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         if isBlank { return .empty }
         if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return .byteOrderMark }
-        // UTF-16, UTF-32 or not text at all: JSON begins with two ASCII characters.
+        // JSON begins with two ASCII characters, so a zero byte there means UTF-16, UTF-32 or no text at all.
         if String(validating: self.bytes, as: UTF8.self) == nil || self.bytes.prefix(2).contains(0) { return .encoding }
         return self.bytes.contains(0) ? .null : .syntax
     }
 
-    /// Records which rule is broken.
+    /// Records the first violation, and returns `nil`.
     private mutating func breaks<Value>(_ rule: JSONFault) -> Value? {
         if self.brokenRule == nil { self.brokenRule = rule }
         return nil
@@ -183,13 +183,13 @@ private struct JSONReader {
         return .number(number)
     }
 
-    /// Returns the integer of digits after an optional minus; `nil` if it does not fit.
+    /// Returns the integer of a text of digits after an optional minus; `nil` if an `Int64` cannot represent it.
     private static func integer(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         var value: Int64 = 0
         for digit in isNegative ? text.dropFirst() : text {
             let (product, exceeds) = value.multipliedReportingOverflow(by: 10)
-            // The sum is negative, because the smallest number has no positive counterpart.
+            // The value is built as a negative number, because `Int64.min` has no positive counterpart.
             let (sum, exceedsToo) = product.subtractingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
             guard !exceeds, !exceedsToo else { return nil }
             value = sum
@@ -232,7 +232,7 @@ private struct JSONReader {
         }
     }
 
-    /// Returns the bytes up to the next quote, backslash or control character, and whether all are ASCII.
+    /// Consumes and returns the bytes up to the next quote, backslash or control character, and whether all are ASCII.
     private mutating func plainRun() -> (UnsafeBufferPointer<UInt8>, isASCII: Bool) {
         var (end, seen) = (self.position, UInt8(0))
         while end < self.bytes.count {

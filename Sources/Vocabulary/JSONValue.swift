@@ -1,4 +1,4 @@
-/// A JSON document as a value (RFC 8259): a provider's report about a user, or an endpoint's answer.
+/// A JSON value (RFC 8259), such as a provider's claims about a user or an endpoint's answer.
 package enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -10,14 +10,13 @@ package enum JSONValue: Sendable, Hashable {
 
     /// Returns the member `name` of an object; `nil` if it is absent or null, and for all other values.
     ///
-    /// Many servers write null for unknown values, and no format that is read here gives null another meaning except
-    /// JSON Merge Patch (`removes`).
+    /// Many servers write null for unknown values. Only JSON Merge Patch gives null another meaning (`removes`).
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self, let value = members[name], value != .null else { return nil }
         return value
     }
 
-    /// The members of an object, without those that are null; `nil` for all other values.
+    /// The members of an object, without null members; `nil` for all other values.
     package var members: [String: JSONValue]? {
         guard case .object(let members) = self else { return nil }
         return members.values.contains(.null) ? members.filter { $0.value != .null } : members
@@ -29,7 +28,7 @@ package enum JSONValue: Sendable, Hashable {
         return text
     }
 
-    /// The text of a string, number or Boolean in fields and rules; `nil` for all other values.
+    /// The text of a string, number or Boolean, as used in header fields and rules; `nil` for all other values.
     package var scalarText: String? {
         switch self {
         case .bool(let flag): flag ? "true" : "false"
@@ -40,7 +39,7 @@ package enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// The texts of a list's elements, or of a single value, in fields and rules. Elements without a text are left out.
+    /// The texts (`scalarText`) of a list's elements, or of a single value. Elements without a text are left out.
     package var scalarTexts: [String] {
         guard case .array(let elements) = self.flattened else { return [self].compactMap(\.scalarText) }
         return elements.compactMap(\.scalarText)
@@ -48,9 +47,9 @@ package enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// Returns the value at a path of member names; `nil` if none exists. A step leads into each element of a list:
-    /// at `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`. Elements without the
-    /// member are left out, and nested lists are flattened.
+    /// Returns the value at a path of member names; `nil` if none exists. A step applies to each element of a list: at
+    /// `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`. Elements without the member
+    /// are left out, and nested lists are flattened.
     package func value(at path: [String]) -> JSONValue? { self.value(at: path[...]) }
 
     private func value(at path: ArraySlice<String>) -> JSONValue? {

@@ -9,9 +9,9 @@
 package struct JSONWriter {
     /// The bytes written so far, in UTF-8.
     package private(set) var bytes: [UInt8] = []
-    /// Whether the object or array is still empty.
+    /// True while the current object or array is empty.
     private var isFirst = true
-    /// Whether the next value belongs to the name just written.
+    /// True if a member's name was just written and its value is next.
     private var followsName = false
 
     package init() { self.bytes.reserveCapacity(1024) }

@@ -1,4 +1,4 @@
-/// JSON Merge Patch (RFC 7396): members that are objects are merged, `null` removes a member, everything else replaces.
+/// JSON Merge Patch (RFC 7396): objects are merged, `null` removes a member, and other values replace old ones.
 extension JSONValue {
     /// Returns this value after the patch (RFC 7396 2). Only lists in the result may contain `null` members.
     package func merged(with patch: JSONValue) -> JSONValue {
@@ -11,13 +11,13 @@ extension JSONValue {
         return .object(members)
     }
 
-    /// Whether this patch removes the member.
+    /// Returns whether this patch removes the member.
     package func removes(_ name: String) -> Bool {
         guard case .object(let changes) = self else { return false }
         return changes[name] == .null
     }
 
-    /// Returns the smallest patch that turns this value into `wanted`. Neither may have a `null` member.
+    /// Returns the smallest patch that turns this value into `wanted`. Neither value may have a `null` member.
     package func patch(to wanted: JSONValue) -> JSONValue {
         guard case .object(let present) = self, case .object(let members) = wanted else { return wanted }
         var changes: [String: JSONValue] = [:]
@@ -37,7 +37,7 @@ extension JSONValue {
         }
     }
 
-    /// Returns this patch without the members whose values `complete` already has.
+    /// Returns this patch without the members that have equal values in `complete`, at any depth.
     package func without(defaultsOf complete: JSONValue) -> JSONValue {
         guard case .object(let members) = self else { return self }
         var kept: [String: JSONValue] = [:]

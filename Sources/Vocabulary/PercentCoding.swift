@@ -2,14 +2,14 @@
 package enum PercentCoding {
     /// Decodes the bytes once; `nil` if a `%` is not followed by two hexadecimal digits.
     ///
-    /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
+    /// - Parameter plusIsSpace: True if `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
         bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: true) }
     }
 
     /// Decodes the bytes once like most apps (WHATWG URL 1.3): a `%` without two hexadecimal digits is kept unchanged.
     ///
-    /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
+    /// - Parameter plusIsSpace: True if `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func leniently(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8] {
         bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: false) } ?? []
     }
@@ -49,8 +49,8 @@ package enum PercentCoding {
 }
 
 extension Collection<UInt8> {
-    /// Passes the bytes as contiguous memory. Generic code is not specialised for other modules, and each byte would
-    /// cost calls through tables.
+    /// Passes the bytes as contiguous memory. Generic code is not specialised across modules and would make indirect
+    /// calls for each byte.
     func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         self.withContiguousStorageIfAvailable(body) ?? Array(self).withUnsafeBufferPointer(body)
     }

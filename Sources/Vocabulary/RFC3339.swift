@@ -45,7 +45,7 @@ extension UnixTime {
         self.init(milliseconds: seconds * 1000 + fraction)
     }
 
-    /// Returns the seconds of `Z` or `+01:00`.
+    /// Returns the offset from UTC in seconds, for `Z` or a text such as `+01:00`; `nil` for any other text.
     private static func offset(_ bytes: ArraySlice<UInt8>) -> Int64? {
         guard let sign = bytes.first else { return nil }
         let rest = Array(bytes.dropFirst())
@@ -63,7 +63,7 @@ extension UnixTime {
 }
 
 /// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`. The text up to the second is cached,
-/// because consecutive lines of a log mostly share a second.
+/// because consecutive log lines are mostly from the same second.
 package struct RFC3339 {
     /// The length of every text.
     package static let count = 24

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// The users of one configured provider. Users of different realms are different people, whatever their ids.
+/// The users of one configured provider. Users of different realms are different people, even if their ids are equal.
 package struct Realm: Sendable, Hashable {
-    /// The realm of a lone provider without a configured name. Stored data of its users names no realm.
+    /// The realm of a single provider without a configured name. Records of its users contain no realm.
     package static let `default` = Realm("default")
 
     /// The provider's name in the settings.
     package let name: String
-    /// A number for the name in this process, so that requests do not compare texts.
+    /// A number that identifies the name in this process, so that realms are compared without comparing texts.
     package let number: Int
 
     private static let numbers = Mutex<[String: Int]>([:])
@@ -25,8 +25,8 @@ package struct Realm: Sendable, Hashable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
 
-    /// Returns the name of the user with this id in the store and its indexes: the id itself in the default realm. No
-    /// id contains a zero byte, so no two users share a name.
+    /// Returns the user's name in the store, which is the id itself in the default realm. No id contains a zero byte,
+    /// so no two users share a name.
     package func subject(_ id: String) -> String { Self.subject(id, in: self.name) }
 
     /// Returns the subject for an id in the realm with this name.
@@ -39,23 +39,23 @@ package struct Realm: Sendable, Hashable {
     /// The separator between a provider's name and its id of a user, in user names on hosts with several providers.
     package static let separator = "|"
 
-    /// Returns the provider's id of the user with this name, without the provider's name.
+    /// Returns the provider's id of the user with this name, which may begin with the provider's name.
     package func ownID(of name: String) -> String {
-        // No new text is made, because this runs when sessions are read.
+        // Allocates no prefix text, because this runs for every session that is read.
         guard name.begins(exactlyWith: self.name) else { return name }
         let rest = name.utf8.dropFirst(self.name.utf8.count)
         guard rest.starts(with: Self.separator.utf8) else { return name }
         return String(Substring(rest.dropFirst(Self.separator.utf8.count)))
     }
 
-    /// Returns the subjects of a user whom the provider calls `ownID`, now and before a reload that added or removed
-    /// other providers. The subject of a linked account is not included.
+    /// Returns the subjects of the user with the id `ownID` at the provider, for hosts with one and with several
+    /// providers, because a reload may change that. The subject of a linked account is not included.
     package func subjects(of ownID: String) -> [String] {
         let names = [ownID, "\(self.name)\(Self.separator)\(ownID)"]
         return names.filter { !AccountID.isOne($0) }.map(self.subject)
     }
 
-    /// The beginning of every subject outside the default realm.
+    /// The prefix of every subject outside the default realm.
     private static let mark = "\u{0}realm\u{0}"
 
     /// Splits a subject into realm name and id; the inverse of `subject(_:)`.

@@ -1,11 +1,11 @@
-/// The realms of a host, or of hosts with common endpoints, in the order of the settings. Never empty.
+/// The realms of a host, or of hosts that share their endpoints, in the order of the settings. Never empty.
 package final class Realms: Sendable, Hashable {
-    /// The realm of a lone provider.
+    /// The default realm alone.
     package static let `default` = Realms([.default])
 
     package let all: [Realm]
     package let first: Realm
-    /// Whether users choose among several providers.
+    /// True if there are several realms, so that users choose a provider.
     package let areSeveral: Bool
 
     /// - Parameter all: The realms; empty for the default realm.

@@ -1,7 +1,7 @@
 /// The reason why a request, a token or a connection was rejected or could not be served.
 ///
 /// The raw value is the stable id in logs, metrics, audit events, problem documents and the table in the guide
-/// ReasonIDs. The meaning of an id never changes; new ids may be added. `Refusal` defines the answer to each.
+/// ReasonIDs. The meaning of an id never changes; new ids may be added. `Refusal` defines the answer for each reason.
 package enum Reason: String, Error, CaseIterable, Sendable {
     // The bytes of the request.
     case requestMalformed = "request.malformed"
@@ -218,8 +218,8 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 }
 
 extension Reason {
-    /// The reason that the client learns. Only logs say why a session no longer exists: somebody who presents a found
-    /// token must not learn what happened to it.
+    /// The reason that the client learns. Why a session no longer exists is only logged, because somebody who presents
+    /// a stolen token must not learn what happened to it.
     package var told: Reason {
         switch self {
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked:

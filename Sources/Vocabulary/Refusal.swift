@@ -1,12 +1,12 @@
-/// The answer to a request that is rejected for a reason: a row of the table of answers.
+/// The answer to a request that is rejected for a reason, as a row of a table.
 ///
-/// Every rejection is rendered from such a row: problem documents (`ProblemDocument`), pages for people
-/// (`RefusalWords`), Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). The last two keep their protocol's
-/// status if it differs. Code that rejects a request names a reason and no status.
+/// Every rejection is rendered from a row: problem documents (`ProblemDocument`), pages for people (`RefusalWords`),
+/// Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). Kratos's and OAuth's answers keep their protocol's status
+/// if it differs. Code that rejects a request names only a reason.
 package struct Refusal: Equatable, Sendable {
     /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     package enum Challenge: Sendable {
-        /// `Bearer` with a realm, or with `error="invalid_token"` if a credential was judged: the scheme must have a
+        /// `Bearer` with a realm, or with `error="invalid_token"` if a credential was rejected. The scheme requires a
         /// parameter (RFC 6750 3).
         case bearer
         /// `Bearer error="insufficient_user_authentication"` with the route's requirements (RFC 9470 3).
@@ -14,7 +14,7 @@ package struct Refusal: Equatable, Sendable {
         /// `Bearer error="insufficient_scope"` with the route's scopes (RFC 6750 3.1).
         case scope
 
-        /// The parameter of a challenge that names no error (RFC 9110 11.5).
+        /// The parameter of a challenge without `error` (RFC 9110 11.5).
         package static let realm = #"realm="sallyport""#
         /// The challenge for requests without a credential.
         package static let anyBearer = "Bearer \(realm)"
@@ -32,10 +32,10 @@ package struct Refusal: Equatable, Sendable {
     package var status: Int
     package var challenge: Challenge?
     package var retryAfter: RetryAfter?
-    /// Whether the connection closes, because the end of the request is unknown or not awaited. A head that the parser
-    /// rejects closes the connection for every reason.
+    /// True if the connection closes, because the end of the request is unknown or not awaited. A head that the parser
+    /// rejects closes the connection for any reason.
     package var closes = false
-    /// Whether the browser's session cookie is cleared.
+    /// True if the answer clears the browser's session cookie.
     package var clearsSession = false
 
     /// The answer to a reason without a row: an internal error of the gateway.
@@ -51,14 +51,14 @@ package struct Refusal: Equatable, Sendable {
         if status == 503 { self.retryAfter = .seconds(1) }
     }
 
-    /// A 403 that names the requirements of the next sign-in.
+    /// A 403 whose challenge names the requirements for a new sign-in.
     private static let stepUp: Refusal = {
         var row = Refusal(403)
         row.challenge = .stepUp
         return row
     }()
 
-    /// A 403 that names the scopes of the next token.
+    /// A 403 whose challenge names the scopes that a new token needs.
     private static let scope: Refusal = {
         var row = Refusal(403)
         row.challenge = .scope
@@ -114,8 +114,8 @@ package struct Refusal: Equatable, Sendable {
             .sessionClientGone:
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
-        // Only logged: the client gets the answer to `Reason.told`, a stream under way is closed, a transfer token is
-        // removed, or a session ends.
+        // Only logged: the client gets the answer for `Reason.told`, or a stream was closed, a transfer token removed
+        // or a session ended for this reason.
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked,
             .sessionSignedOut, .sessionOperatorEnded, .sessionProviderSignedOut, .sessionProviderEnded,
             .sessionPasswordChanged:
@@ -179,7 +179,7 @@ package struct Refusal: Equatable, Sendable {
         case .upstreamUnreachable, .upstreamTLS, .upstreamReset, .upstreamMalformed: Refusal(502)
         case .storeUnavailable, .storeFull, .providerUnavailable, .gatewayOverloaded: Refusal(503)
         case .upstreamTimeout: Refusal(504)
-        // The answer had begun and is cut off, or the client is gone.
+        // The answer has begun and is cut off, or the client is gone.
         case .upstreamTruncated, .gatewayDraining, .clientGone: nil
         }
     }
@@ -189,6 +189,6 @@ extension Reason {
     /// The answer to a request that is rejected for this reason; `nil` for a reason that is only logged.
     package var refusal: Refusal? { Refusal.row(self) }
 
-    /// The status of the answer; 500 for a reason that is only logged, which no answer has.
+    /// The status of the answer; 500 for a reason that is only logged, which is never the reason of an answer.
     package var status: Int { (self.refusal ?? .internalError).status }
 }

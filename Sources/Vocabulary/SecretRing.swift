@@ -1,4 +1,4 @@
-/// The gateway's secrets. One signs and seals, and all are accepted, so that a rotation ends no session.
+/// The gateway's secrets. The current one signs and seals, and all are accepted, so that a rotation ends no session.
 package struct SecretRing: Sendable, Hashable {
     /// The secret that signs, seals and names new tokens and records.
     package let current: Secret

@@ -1,9 +1,9 @@
-/// The part of a limit that one client may use: as much as is still free, but between a quarter and half of
+/// The part of a limit that one client may use: the number of free places, but at least a quarter and at most half of
 /// the limit. A lone client gets half, and several greedy clients get a quarter each.
 package struct ShareRule: Equatable, Sendable {
     /// The number of places for all clients.
     package let limit: Int
-    /// The smallest share, however few places are free; `most` is the largest share, however many are free.
+    /// The smallest share, even if fewer places are free. `most` is the largest share, even if more are free.
     private let least: Int
     private let most: Int
 
@@ -19,8 +19,8 @@ package struct ShareRule: Equatable, Sendable {
     /// Returns the number of places that a client may use while `free` places are free.
     package func share(free: Int) -> Int { min(max(free, self.least), self.most) }
 
-    /// The number of places reserved for a part of a client, such as one user at an address. While the part uses fewer,
-    /// the rest of the client does not take its place.
+    /// The number of places reserved for a part of a client, such as one user at an address. The rest of the client
+    /// cannot take them while the part uses fewer.
     package var foothold: Int { max(1, self.limit / 16) }
 
     /// The maximum number of places that a client may use together with its parts.
@@ -46,7 +46,7 @@ package struct Shares<Client: Hashable & Sendable>: Sendable {
     /// Returns the number of places that a client uses; 0 if it has no name.
     package func count(of client: Client?) -> Int { client.flatMap { self.counts[$0] } ?? 0 }
 
-    /// Whether the client may use another place without exceeding its share. Does not check that one is free.
+    /// Returns whether the client may use another place without exceeding its share. Ignores whether one is free.
     ///
     /// - Parameter free: The number of free places; `nil` for the limit minus the places in use.
     package func admits(_ client: Client?, free: Int? = nil) -> Bool {

@@ -1,19 +1,19 @@
-/// The requirements for a sign-in. A route, a client or another host sets them, and they accompany the browser to the
-/// provider and back.
+/// The requirements for a sign-in. They come from a route, a client or another host, and are kept while the browser is
+/// at the provider.
 package struct SignInDemand: Sendable, Hashable {
     /// The tolerated difference between the clocks of provider and gateway.
     private static let leeway: Duration = .seconds(60)
-    /// The maximum length of a hint in bytes. A longer hint is left out.
+    /// The maximum length of a login hint in bytes. A longer hint is left out.
     private static let longestHint = 320
 
-    /// Whether a user who is already signed in, here or at the provider, must authenticate again (`prompt=login`,
+    /// True if a user who is already signed in, here or at the provider, must authenticate again (`prompt=login`,
     /// OpenID Connect Core 3.1.2.1).
     package var isAgain: Bool
     /// The lowest level to reach; `nil` for any level.
     package var aal: AssuranceLevel?
     /// The longest time since the user authenticated, in whole seconds; `nil` for any time.
     package var maxAge: Duration?
-    /// The user's login at the provider, if a client knows it (OpenID Connect Core 3.1.2.1). It requires nothing.
+    /// The user's login at the provider, if a client knows it (OpenID Connect Core 3.1.2.1). Not a requirement.
     package var loginHint: String?
     /// The names of the providers that the user may sign in at; empty for all. The sign-in page offers only these,
     /// but the code that accepts the session must enforce them.
@@ -33,7 +33,7 @@ package struct SignInDemand: Sendable, Hashable {
         self.loginHint = loginHint.flatMap { (1...Self.longestHint).contains($0.utf8.count) ? $0 : nil }
     }
 
-    /// Returns this demand with the user's input as the hint.
+    /// Returns this demand with another login hint.
     package func hinting(at hint: String) -> SignInDemand {
         SignInDemand(
             isAgain: self.isAgain,
@@ -44,7 +44,7 @@ package struct SignInDemand: Sendable, Hashable {
         )
     }
 
-    /// Returns the reason why a sign-in does not suffice; `nil` if it does. No other code decides this.
+    /// Returns the reason why a sign-in does not suffice; `nil` if it suffices. No other code decides about a sign-in.
     ///
     /// - Parameters:
     ///   - authenticatedAt: The time of authentication; `nil` if the provider does not report it.

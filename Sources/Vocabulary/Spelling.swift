@@ -1,6 +1,6 @@
 /// Finds the name that an operator may have meant by an unknown name.
 package enum Spelling {
-    /// Returns the candidate that differs least from `word`, if the difference looks like a misspelling.
+    /// Returns the candidate that differs least from `word`, or alone begins with it; `nil` if none is similar enough.
     package static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let word = Self.folded(word)
         var best: (distance: Int, candidate: String)?
@@ -14,7 +14,7 @@ package enum Spelling {
         return longer.count == 1 ? longer.first : nil
     }
 
-    /// Removes differences in case, `-`, `_` and camel case, which are the most common.
+    /// Removes differences in case, `-` and `_`, the most common misspellings.
     private static func folded(_ word: String) -> [UInt8] {
         word.utf8.prefix(64).filter { $0 != 0x2D && $0 != 0x5F }.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }

@@ -1,4 +1,4 @@
-/// The reason phrases of the statuses that the gateway itself uses in answers (RFC 9110 15).
+/// The reason phrases of the statuses in the gateway's own answers (RFC 9110 15).
 package enum StatusText {
     package static func phrase(_ status: Int) -> String {
         switch status {

@@ -2,8 +2,8 @@
 import Glibc
 #endif
 
-/// Starts threads for work that must not use the threads of Swift or Dispatch, because it waits, never ends, or changes
-/// its thread.
+/// Starts threads for work that must not use the threads of Swift or Dispatch, because it blocks, never ends, or
+/// changes the state of its thread.
 package enum SystemThread {
     private final class Work: Sendable {
         let body: @Sendable () -> Void
@@ -15,7 +15,7 @@ package enum SystemThread {
 
     /// Runs `body` on a new thread, which ends with it.
     ///
-    /// - Returns: 0, or the system's error number if it has no thread left. In that case `body` does not run.
+    /// - Returns: 0, or the error number if the system cannot create a thread. `body` then does not run.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         let work = Unmanaged.passRetained(Work(body))
         var thread = pthread_t()

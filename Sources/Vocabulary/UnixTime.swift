@@ -4,7 +4,7 @@ import Glibc
 
 /// A point in wall-clock time, in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Tokens and records contain times of any size. A time that does not fit becomes the first or the last time.
+/// Tokens and records may contain any number as a time. A time that does not fit becomes the first or the last time.
 package struct UnixTime: Sendable, Hashable, Comparable {
     /// Milliseconds since the epoch.
     package var milliseconds: Int64
@@ -17,7 +17,7 @@ package struct UnixTime: Sendable, Hashable, Comparable {
         self.milliseconds = seconds.multipliedWithinBounds(by: 1000)
     }
 
-    /// Whole seconds since the epoch, rounded down.
+    /// Whole seconds since the epoch, rounded towards zero.
     package var seconds: Int64 { self.milliseconds / 1000 }
 
     package static func < (left: UnixTime, right: UnixTime) -> Bool {
@@ -46,19 +46,19 @@ extension Duration {
 /// Arithmetic on external numbers, which may have any value. A result that does not fit is replaced by the nearest
 /// bound.
 extension Int64 {
-    /// Returns the sum.
+    /// Returns the sum, clamped to the bounds of `Int64`.
     package func addingWithinBounds(_ other: Int64) -> Int64 {
         let (sum, exceeds) = self.addingReportingOverflow(other)
         return exceeds ? (other < 0 ? .min : .max) : sum
     }
 
-    /// Returns the difference.
+    /// Returns the difference, clamped to the bounds of `Int64`.
     package func subtractingWithinBounds(_ other: Int64) -> Int64 {
         let (difference, exceeds) = self.subtractingReportingOverflow(other)
         return exceeds ? (other < 0 ? .max : .min) : difference
     }
 
-    /// Returns the product.
+    /// Returns the product, clamped to the bounds of `Int64`.
     package func multipliedWithinBounds(by other: Int64) -> Int64 {
         let (product, exceeds) = self.multipliedReportingOverflow(by: other)
         return exceeds ? ((self < 0) == (other < 0) ? .max : .min) : product
@@ -79,7 +79,7 @@ package struct Clock: Sendable {
     /// The system's real-time clock, which NTP or an operator may change. For times that people read.
     package static let system = Clock { UnixTime(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
 
-    /// A clock that starts at the system's time and is never set, for lifetimes. It continues while the machine sleeps.
+    /// Returns a clock for lifetimes. It starts at the system's time, is never set, and runs while the machine sleeps.
     package static func steady() -> Clock {
         let start = Self.milliseconds(CLOCK_REALTIME) - Self.milliseconds(CLOCK_BOOTTIME)
         return Clock { UnixTime(milliseconds: start + Self.milliseconds(CLOCK_BOOTTIME)) }

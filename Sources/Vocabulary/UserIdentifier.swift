@@ -1,12 +1,12 @@
-/// A normalised identifier: bytes, with ASCII letters in lower case, in Unicode's normalization form C and without
+/// A user's normalised sign-in identifier: ASCII letters in lower case, Unicode's normalization form C, and no
 /// invisible characters at the ends, which the keyboards of phones add.
 ///
-/// Providers look users up by it and limits are counted under it, so that no spelling evades a limit (CVE-2025-24806).
-/// Other letters keep their case. Letters that look alike or fold alike remain different, because bytes are compared.
+/// Providers look users up by this form and rate limits apply to it, so that no spelling evades a limit
+/// (CVE-2025-24806). Other letters keep their case. Bytes are compared, so letters that look or fold alike differ.
 package struct UserIdentifier: Sendable, Hashable {
     /// The maximum length in bytes.
     package static let longest = 256
-    /// The maximum length of the input: a spelling may be longer than the identifier.
+    /// The maximum length of the input in bytes. Some spellings are longer than the identifier.
     private static let longestInput = 4 * Self.longest
 
     package let bytes: [UInt8]

@@ -3,9 +3,9 @@ package import Providers
 package import Sessions
 package import Vocabulary
 
-/// Signs users of native apps in with an id_token that a provider's native kit gave to the app.
+/// Signs in users of native apps with an id_token that a provider's native SDK gave to the app.
 package struct IDTokenSignIns: Sendable {
-    /// The limit of failed sign-ins from one address: fifty, then one a second.
+    /// The limit of failed sign-ins from one address: 50 at once, then one per second.
     static let perAddress = RateLimit("signin.id_token", burst: 50, interval: .seconds(1))
 
     private let sessions: SessionService
@@ -15,7 +15,7 @@ package struct IDTokenSignIns: Sendable {
     private let tries: TryCounter
 
     /// - Parameters:
-    ///   - owners: The owners of the users. `nil` if the users belong to the realm in which `sessions` signs in.
+    ///   - owners: The providers that also own users of native SDKs. `nil` if the realm of `sessions` owns all.
     ///   - limiter: The limiter for failed sign-ins.
     package init(
         sessions: SessionService,
@@ -55,7 +55,7 @@ package struct IDTokenSignIns: Sendable {
             if !error.isUnavailable { self.record(error.reason, error.detail, kind, requester) }
             throw error
         }
-        // Kratos's name for this method.
+        // Kratos's name for a sign-in with an id_token.
         user.proven.authentication.methods = ["oidc"]
         await self.tries.giveBack([bucket])
         return try await self.sessions.signing(in: user.realm).begin(

@@ -5,14 +5,14 @@ package import Vocabulary
 
 /// A sign-in that has begun at a provider. The browser keeps it sealed until it returns, and nothing is stored.
 package struct KeptSignIn: Sendable, Equatable {
-    /// How long a user may take to sign in at the provider.
+    /// The time in which a user must sign in at the provider, 10 minutes.
     package static let lifetime: Duration = .seconds(600)
-    /// The maximum length of the sealed text. Browsers reject a cookie if its name and value together exceed 4096 bytes
-    /// (RFC 6265bis 5.6).
+    /// The maximum length of the sealed text in bytes. Browsers reject a cookie if its name and value together exceed
+    /// 4096 bytes (RFC 6265bis 5.6).
     static let longest = 3800
 
     /// The provider's state for completing the sign-in. `nil` if the browser had no room for it or an earlier version
-    /// of the gateway made the sign-in, which can then only begin again.
+    /// of the gateway began the sign-in. Without it, the sign-in can only begin again.
     package var atProvider: PendingSignIn?
     /// The path on this host to which the browser finally goes.
     package var returnTo: String
@@ -21,17 +21,17 @@ package struct KeptSignIn: Sendable, Equatable {
     package var begunAt: UnixTime
     /// The native app for which the user signs in. `nil` if the session is the browser's.
     package var app: WaitingApp?
-    /// Whether the sign-in replaces one that could not be completed. It is not begun again, because a browser that
+    /// True if the sign-in replaces one that could not be completed. It is not begun again, because a browser that
     /// keeps nothing would go to the provider and back forever.
     package var isRepeat = false
-    /// The name of the sign-in's provider, on a host with several. Only that provider completes the sign-in, at its own
-    /// callback (mix-up, RFC 9700 4.4). `nil` if the host had only one.
+    /// The name of the sign-in's provider, on a host with several providers. Only that provider completes the sign-in,
+    /// at its own callback (mix-up, RFC 9700 4.4). `nil` if the host had only one provider.
     package var provider: String?
 
-    /// Whether the sign-in begins again, once, because the browser had no room for what completes it.
+    /// True if the sign-in begins again, once, because `atProvider` is missing.
     package var beginsAgain: Bool { self.atProvider == nil && !self.isRepeat }
 
-    /// Returns whether the user took too long.
+    /// Returns whether the user has taken longer than `lifetime` to sign in.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 
     /// Returns the requirement that the sign-in has not met. `nil` if it has met all.
@@ -62,9 +62,9 @@ package struct WaitingApp: Sendable, Equatable {
 /// Seals the sign-in that a browser keeps.
 struct KeptSignInSeal: Sendable {
     private static let version: UInt8 = 3
-    /// The version that ends with the name of the provider.
+    /// Version 4, whose text ends with the name of the provider.
     private static let versionWithProvider: UInt8 = 4
-    /// Version 2, which ends with an app. The provider's state in versions 1 and 2 is no longer read.
+    /// Version 2, whose text ends with an app. The provider's state in versions 1 and 2 is no longer read.
     private static let versionWithApp: UInt8 = 2
 
     /// The bits of the byte of flags.
@@ -88,7 +88,7 @@ struct KeptSignInSeal: Sendable {
         return Secret(self.text(short, id, authority))
     }
 
-    /// Returns the shortest sealed sign-in that leads the browser on. It cannot be completed, but can begin again.
+    /// Returns the sign-in sealed without the provider's state, for a browser without room. It can only begin again.
     func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         var short = pending
         short.atProvider = nil

@@ -52,13 +52,13 @@ package struct PasswordSignIn: Sendable {
         }
     }
 
-    /// Checks the password and performs the next step.
+    /// Checks the password, and calls `begin` if it is right.
     ///
     /// - Parameters:
     ///   - kind: The kind of the session to begin, for the record of a refusal.
-    ///   - begin: Begins what the user signs in for. `account` names the account in the audit stream.
-    /// - Throws: `signin.refused` for an unknown user or a wrong password, even if it became wrong meanwhile;
-    ///   `signin.throttled` for too many tries; the errors of `begin`.
+    ///   - begin: Begins a session or completes an app's flow. `account` names the account in the audit stream.
+    /// - Throws: `signin.refused` for an unknown user or a wrong password, also if the password is changed during the
+    ///   sign-in; `signin.throttled` for too many tries; the errors of `begin`.
     package func check<Value: Sendable>(
         identifier: String,
         password: Secret,
@@ -123,7 +123,7 @@ package struct PasswordSignIn: Sendable {
         self.sessions.journal.record(record)
     }
 
-    /// Clears the user's tries from this address, because the last one succeeded. If this fails, they stay counted.
+    /// Clears the user's tries from this address after a success. If the limiter fails, the tries stay counted.
     private func forgive(_ limits: SignInLimits) async {
         let user = limits.user
         try? await self.tries.ask { limiter, loop in limiter.forgive(user, on: loop) }

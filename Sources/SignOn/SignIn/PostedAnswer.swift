@@ -7,8 +7,8 @@ import Vocabulary
 /// sign-in. The gateway therefore returns the answer, sealed, to the browser, which loads the callback again by GET
 /// with its cookies. The seal keeps the code and the user's name out of histories and logs.
 ///
-/// The seal proves only that the form was posted here, and anyone may post one. As for an answer in the query, only the
-/// browser's own cookie completes a sign-in.
+/// The seal proves only that the form was posted here, and anyone may post a form. Only the browser's own cookie
+/// completes a sign-in, as with an answer in the query.
 package struct PostedAnswer: Sendable, Equatable {
     /// The form's parameters that the gateway uses, each once.
     package let parameters: [Parameter]
@@ -24,13 +24,14 @@ package struct PostedAnswer: Sendable, Equatable {
     private static let names = ["state", "code", "error", "iss", "user"]
     /// The maximum length of a value in bytes, sufficient for a code.
     private static let longestValue = 4096
-    /// The maximum length of `user` in bytes, to keep the URL short. A longer one is left out: sign-ins do not need it.
+    /// The maximum length of `user` in bytes, to keep the URL short. Sign-ins do not need it, so a longer one is left
+    /// out.
     private static let longestUser = 1024
     /// The maximum length of the sealed text in bytes.
     private static let longest = 16_384
 
     /// - Parameter value: Returns the value of a parameter of the form. `nil` if the form does not have it.
-    /// - Returns: `nil` if a value is longer than any provider's.
+    /// - Returns: `nil` if a value other than `user` is longer than 4096 bytes.
     package init?(_ value: (_ name: String) -> String?) {
         var parameters: [Parameter] = []
         for name in Self.names {

@@ -2,9 +2,9 @@ package import AddressIntelligence
 package import Cryptography
 package import Vocabulary
 
-/// The client that requests the beginning or end of a session, as far as sessions and their records depend on it.
+/// The properties of the client that begins or ends a session, for the session and its audit records.
 package struct Requester: Sendable {
-    /// The client's address after `trusted_proxies`.
+    /// The client's address, after `trusted_proxies` has been applied.
     package var address: IPAddress
     package var userAgent: String?
     /// The certificate that the client presents in the TLS handshake, for rules. `nil` if it presents none.
@@ -12,7 +12,7 @@ package struct Requester: Sendable {
     /// `host[:port]` of the `public_url` at which the request arrived. Web sessions are bound to it.
     package var authority: String
     package var requestID: String
-    /// The distinct session tokens in a browser's cookies, in order of arrival. The request's reader limits their
+    /// The distinct session tokens in a browser's cookies, in order of arrival. The reader of the request limits their
     /// number.
     package var cookies: [Secret]
     /// The distinct values of the provider's own session cookie, in order of arrival.

@@ -7,7 +7,7 @@ package import Vocabulary
 /// The properties of a session, except its user.
 package struct SessionTerms: Sendable {
     package var kind: Session.Kind
-    /// Whether the user wants to stay signed in when the browser closes, if the settings leave it to the user.
+    /// True if the user wants to stay signed in after closing the browser. Ignored unless users may choose.
     package var staysSignedIn: Bool
 
     package init(_ kind: Session.Kind, staysSignedIn: Bool = false) {
@@ -17,24 +17,24 @@ package struct SessionTerms: Sendable {
 }
 
 extension SessionService {
-    /// Whether users choose if they stay signed in when they close the browser.
+    /// True if the settings let users choose to stay signed in after closing the browser.
     package var asksToStay: Bool { self.settings.browser.persistence == .ask }
 
-    /// Returns a user of this realm, just authenticated, as the account of several providers if the user is linked.
+    /// Returns the authentication of a user of this realm, whose identity is the user's account if the user is linked.
     func linked(_ authentication: Authentication) -> Authentication {
         self.accounts?.linked(authentication, of: self.realm) ?? authentication
     }
 
-    /// The header fields that make a browser forget the pages that it has seen, for the answer to a sign-out.
+    /// The `Clear-Site-Data` field for the answer to a sign-out. Empty if the settings clear nothing.
     package var siteDataFields: [(name: String, value: String)] {
         let kinds = self.settings.clearedSiteData.map { "\"\($0.rawValue)\"" }
         return kinds.isEmpty ? [] : [("clear-site-data", kinds.joined(separator: ", "))]
     }
 
-    /// Returns the idle timeout and the absolute lifetime of a browser's session, for pages to state. Each is `nil` if
-    /// transferred sessions have a different one.
+    /// Returns the idle timeout and the absolute lifetime of a browser's session, for display on pages. Each is `nil`
+    /// if it differs for transferred sessions.
     ///
-    /// - Parameter transfers: Whether browsers may have transferred sessions.
+    /// - Parameter transfers: True if browsers may have transferred sessions.
     package func lifetimes(withTransfers transfers: Bool) -> (idle: Duration?, absolute: Duration?) {
         let (browser, transfer) = (self.settings.browser, self.settings.transfer)
         return (
@@ -43,13 +43,13 @@ extension SessionService {
         )
     }
 
-    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. Nothing that the
-    /// client presented becomes a session (session fixation).
+    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. No value that the
+    /// client presented is used for the session, which prevents session fixation.
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     /// - Returns: The session, and its token, which is shown to the user once.
-    /// - Throws: `rule.denied` if a rule refuses, so that nothing has changed; an outage of the store or the audit
-    ///   stream, so that nothing was handed out.
+    /// - Throws: `rule.denied` if a rule refuses, before any change; an outage of the store or the audit stream, before
+    ///   the token is returned.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -63,7 +63,7 @@ extension SessionService {
     /// old sessions end first (CVE-2026-34454), and stay ended if the new session cannot begin.
     ///
     /// - Parameters:
-    ///   - former: Sessions of one client. The record names the first.
+    ///   - former: Sessions of one client. The audit record names the first.
     ///   - evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func replace(
@@ -81,7 +81,7 @@ extension SessionService {
         try await self.judge(authentication, terms, &record, requester)
         for session in former {
             try await self.endWithDependents(session)
-            // Not revoked, because the provider may treat the old and the new tokens as one grant.
+            // Not revoked at the provider, which may treat the old and the new tokens as one grant.
             if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
         }
         let lineage = self.authority.newLineage()
@@ -112,8 +112,8 @@ extension SessionService {
         return (token, found.session)
     }
 
-    /// Judges a sign-in again after its session or code is written and before that is handed out. An event that ended
-    /// the user's sessions during the sign-in missed the new one. A later event finds it.
+    /// Checks a sign-in again between writing its session or code and handing it out. An event that ended the user's
+    /// sessions during the sign-in missed the new session. A later event finds it.
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if none exists.
     /// - Throws: `signin.refused` if the user is gone or has another password; `signin.ended` if the provider's session
@@ -127,7 +127,7 @@ extension SessionService {
         guard try await !ends.haveEnded(evidence, of: own) else { throw NotDone(.signInEnded) }
     }
 
-    /// Records the refusal of a sign-in that was accepted before, unless `error` is an outage that refuses nobody.
+    /// Records that a sign-in is refused after it was accepted, unless `error` is an outage.
     ///
     /// - Parameter record: The record of the sign-in.
     func refuse(_ error: NotDone, _ session: Session, _ record: inout AuditRecord) {
@@ -165,7 +165,7 @@ extension SessionService {
         throw NotDone(.ruleDenied, text: objection.text)
     }
 
-    /// Returns a session of an authenticated user with a new id. It is not written, and not yet valid on any host.
+    /// Returns a session of an authenticated user with a new id. It is not in the store and has no host yet.
     func draft(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -193,7 +193,7 @@ extension SessionService {
         return session
     }
 
-    /// Returns the native session that begins now, on the requester's device, for a user who has just signed in.
+    /// Returns the drafted native session with this id, as begun now on the requester's device.
     func begun(_ draft: Session, id: String, for requester: Requester) -> Session {
         var session = draft
         session.id = id

@@ -6,11 +6,11 @@ package import Vocabulary
 /// A session that has ended because its user signed out.
 package struct SignedOutSession: Sendable {
     package let session: Session
-    /// The provider's tokens as they were, now being revoked. `nil` if none were kept.
+    /// The provider's tokens at the end of the session. They are being revoked. `nil` if none were kept.
     package let tokens: ProviderTokenSet?
 }
 
-/// Ends sessions. When a method returns, every loop of the process has forgotten what ended.
+/// Ends sessions. When a method returns, no cache of the process contains the ended sessions.
 extension SessionService {
     /// Ends only one session. Returns true if the session existed.
     @discardableResult
@@ -37,7 +37,7 @@ extension SessionService {
             let (end, tokens) = try await self.signOut(key, .web, requester)
             if case .ended(let session) = end { ended.append(SignedOutSession(session: session, tokens: tokens)) }
         }
-        // A provider's cookie may no longer present one of its sessions.
+        // A provider's cookie may be one that the provider no longer accepts.
         for cookie in requester.providerCookies {
             _ = try await Self.ifAny(try await self.signOutForeign(cookie, as: .web, for: requester))
         }
@@ -46,10 +46,10 @@ extension SessionService {
 
     /// Ends the native session of a presented token and all sessions made from it.
     ///
-    /// A provider's token ends, too, whatever the provider says about it from now on.
+    /// A provider's token also ends here, even if the provider still accepts it.
     ///
-    /// - Throws: Why the token never named a native session, as far as the store knows. If the session ended before, a
-    ///   client that lost the answer may repeat the request and gets the same answer.
+    /// - Throws: The reason why the token never named a native session, as far as the store knows. Nothing if the
+    ///   session ended before, so that a client that lost the answer can repeat its request.
     package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
         switch self.authority.read(.session, token.bytes) {
         case .malformed: try await self.signOutForeign(token, for: requester)
@@ -63,8 +63,8 @@ extension SessionService {
         }
     }
 
-    /// Returns whether the store knows that the session under `key` has ended. The store does not know if it was
-    /// restarted without its data or has forgotten the end.
+    /// Returns whether the store knows that the session under `key` has ended. It does not know an end that it has
+    /// forgotten or lost in a restart.
     private func knowsEnd(of key: RecordKey) async throws(NotDone) -> Bool {
         let finding = try await self.ask { store, loop in
             let promise = loop.makePromise(of: SessionFinding.self)
@@ -79,10 +79,10 @@ extension SessionService {
 
     /// Ends the session of the token with this key, even if it ended before, because a client repeats its request after
     /// a 503 for an unconfirmed end. If the lineage ends, the provider's tokens are revoked in the background. A token
-    /// that was replaced by another ends nothing.
+    /// that a successor has replaced ends nothing.
     ///
-    /// - Returns: What has ended, and the provider's tokens as they were. `tokens` is `nil` if there are none or the
-    ///   store cannot be asked for them. The session ends in any case.
+    /// - Returns: The result, and the provider's tokens as they were. `tokens` is `nil` if none exist or the store
+    ///   cannot return them. The session ends in any case.
     private func signOut(
         _ token: RecordKey,
         _ kind: Session.Kind,
@@ -100,7 +100,7 @@ extension SessionService {
             $0.accepts(tokenNumber: number, at: now) && Self.isPresentable($0, kind, by: requester)
         }
         let present = presented.session.flatMap { mayEnd($0.record) ? $0.record : nil }
-        // The family ends first. After the presented session has ended, a repeated request would not find the family.
+        // The family ends first. Once the presented session has ended, a repeated request cannot find the family.
         let root = kind == .web ? present?.familyRoot(key) : nil
         var family: [RecordKey]?
         if let root { family = try await self.ask { HandoffFamily.members(of: root, in: $0, on: $1) } }
@@ -114,7 +114,7 @@ extension SessionService {
         var record = self.record(.signedOut, kind, requester)
         record.note(session, key)
         record.cascaded = cascaded
-        // The sign-out takes place in any case. A full queue must not keep the user signed in.
+        // The result is ignored, because a full audit queue must not keep the user signed in.
         self.journal.record(record)
         if let grant, let grantKey, session.endReach == .lineage { self.grants?.revoke(grant, grantKey) }
         return (end, grant?.tokens)
@@ -129,7 +129,7 @@ extension SessionService {
         if mayEnd: @escaping @Sendable (Session) -> Bool
     ) async throws(NotDone) -> PresentedEnd {
         guard let present else {
-            // The session has ended, or the store has lost sight of it.
+            // The session has ended, the store has lost sight of it, or the requester may not end it.
             return try await self.ask { store, loop in
                 store.end(
                     presented: key,
@@ -140,7 +140,7 @@ extension SessionService {
         }
         switch present.endReach {
         case .nothing: return .kept
-        // If the session has ended meanwhile, another request ended it.
+        // `absent` if another request has ended the session since it was read.
         case .session: return try await self.endOne(key) ? .ended(present) : .absent
         case .lineage:
             try await self.endLineage(present.lineage)
@@ -148,7 +148,7 @@ extension SessionService {
         }
     }
 
-    /// Counts the other sessions that end with this one, for the audit record only. Returns 0 if the number is unknown.
+    /// Counts the other sessions that end with this session, for audit records. Returns 0 if the number is unknown.
     ///
     /// - Parameter family: The keys of the session's family. `nil` if they have not been read.
     func cascaded(with session: Session?, _ key: RecordKey, _ family: [RecordKey]? = nil) async -> Int {
@@ -156,7 +156,7 @@ extension SessionService {
         return (try? await self.ask { _, loop in cascade.count(with: session, key, family: family, on: loop) }) ?? 0
     }
 
-    /// Counts the user's sessions that end with these lineages. Returns 0 if the number is unknown.
+    /// Counts the user's sessions that end with these lineages, for audit records. Returns 0 if the number is unknown.
     ///
     /// - Parameter lineages: The lineages that end. `nil` if all of the user's sessions end.
     func cascaded(of subject: String, in lineages: [Lineage]?) async -> Int {

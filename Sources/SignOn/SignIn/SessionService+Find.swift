@@ -4,8 +4,8 @@ package import Vocabulary
 
 /// Finds the sessions that tokens and cookies present.
 extension SessionService {
-    /// Returns this service for endpoints that only show sessions. It finds sessions as requests to apps do, for some
-    /// seconds without the store.
+    /// Returns this service for endpoints that only show sessions. It first looks in the caches of the event loops, as
+    /// requests to apps do, and asks the store only every few seconds.
     ///
     /// - Parameter resolvers: The resolvers of the event loops. `nil` if each session is read from the store.
     package func showing(_ resolvers: SessionResolvers?) -> SessionService {
@@ -26,9 +26,9 @@ extension SessionService {
         }
     }
 
-    /// Returns the session of a native app's token. It is never a browser's session, wherever the token came from.
+    /// Returns the session of a native app's token. A browser's session is rejected, however the token was sent.
     ///
-    /// - Throws: Why there is no live session, for the log.
+    /// - Throws: The reason why no live session was found, for the log.
     package func native(_ token: Secret) async throws(NotDone) -> FoundSession {
         guard self.isSessionSyntax(token) else { return try await self.found(foreign: token) }
         let found = try await self.found(token)
@@ -36,10 +36,10 @@ extension SessionService {
         return found
     }
 
-    /// Returns the session of the request's cookie on this host. Two cookies with different values present no session.
-    /// They are recorded, because another site of the domain may have planted one.
+    /// Returns the session of the request's cookie on this host. Session cookies with different values are rejected and
+    /// recorded, because another site of the domain may have planted one.
     ///
-    /// - Throws: Why there is no live session, for the log.
+    /// - Throws: The reason why no live session was found, for the log.
     package func web(_ requester: Requester) async throws(NotDone) -> FoundSession {
         guard let cookie = requester.cookies.first else { throw NotDone(.credentialMissing) }
         guard requester.cookies.count == 1 else {
@@ -57,7 +57,7 @@ extension SessionService {
         return found
     }
 
-    /// Returns the session of the request's cookies. As for requests to apps, the gateway's own cookie comes first.
+    /// Returns the session of the gateway's own cookie, otherwise of the provider's cookie, as for requests to apps.
     package func browser(_ requester: Requester) async throws(NotDone) -> FoundSession {
         do throws(NotDone) {
             return try await self.web(requester)
@@ -78,8 +78,7 @@ extension SessionService {
         return all
     }
 
-    /// Returns all live web sessions that the cookies present on this host. If several, none may survive a sign-in or
-    /// sign-out.
+    /// Returns all live web sessions that the cookies present on this host. A sign-in or sign-out must end them.
     package func presented(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {
@@ -92,7 +91,7 @@ extension SessionService {
         return presented
     }
 
-    /// Returns whether `token` has the syntax of this gateway's session tokens, under any secret.
+    /// Returns whether `token` has the syntax of the gateway's session tokens, under any secret.
     package func isSessionSyntax(_ token: Secret) -> Bool {
         TokenAuthority.isWellFormed(.session, token.bytes)
     }
@@ -135,7 +134,7 @@ extension SessionService {
         }
     }
 
-    /// Adds a session that is handed out late to its user's list. It may be missing after a lost answer.
+    /// Adds a session that is handed out on a repeated request to its user's list, where it may be missing.
     func list(_ session: Session, _ key: RecordKey) async {
         _ = try? await self.ask { store, loop in
             store.note(NewSession(key: key, session: session), on: loop)
@@ -143,7 +142,7 @@ extension SessionService {
         }
     }
 
-    /// Returns the live session under `key`. `nil` if there is none or its user is gone.
+    /// Returns the live session under `key`. `nil` if none exists or its user is gone.
     func living(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }

@@ -13,13 +13,13 @@ extension SessionService {
             do throws(NotDone) {
                 answer = try await self.ask { _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }
             } catch {
-                // Another provider may know the token. If none does, it is unknown whether this provider knows it.
+                // Another provider may know the token. If none does, this provider's outage is thrown.
                 guard error.reason == .providerUnavailable else { throw error }
                 refusal = error
                 continue
             }
             switch answer {
-            // Endpoints that show sessions accept no proofs.
+            // Endpoints that show sessions accept no proof of possession, so they reject bound tokens.
             case .live(let found) where found.session.keyThumbprint != nil: throw NotDone(.credentialBoundToKey)
             case .live(let found) where found.session.certificateHash != nil:
                 throw NotDone(.credentialBoundToCertificate)
@@ -31,11 +31,11 @@ extension SessionService {
         throw refusal
     }
 
-    /// Ends the session of a provider's token or cookie and all sessions made from it. The session ends here, whatever
-    /// the provider says about the token from now on, and at the provider, if the provider is told of sign-outs.
+    /// Ends the session of a provider's token or cookie and all sessions made from it. The session ends here, even if
+    /// the provider still accepts the token, and at the provider, if the provider is notified of sign-outs.
     ///
-    /// - Throws: Why the token is not accepted, unless its session ends now or ended before. Also an outage, even if
-    ///   the session has ended here but the provider could not be told, so that the client repeats its request.
+    /// - Throws: The reason why the token is not accepted, unless its session ends now or ended before. Also an outage
+    ///   if the provider could not be notified, although the session has ended here, so that the client retries.
     package func signOutForeign(
         _ token: Secret,
         as kind: Session.Kind = .native,
@@ -66,15 +66,15 @@ extension SessionService {
                     // The provider may have issued a new cookie for this session.
                     try await ends.end(session: id, at: provider)
                 } else {
-                    // Ends what a client got for this session with an earlier token.
+                    // Ends the sessions and tokens that a client got for this session with an earlier token.
                     for record in try await ends.records(of: id, at: provider) { try await ends.end(record) }
                 }
             }
             var record = self.record(.signedOut, kind, requester)
             record.note(session, key)
-            // The sign-out takes place in any case. A full queue must not keep the user signed in.
+            // The result is ignored, because a full audit queue must not keep the user signed in.
             self.journal.record(record)
-        // The session ended here before, or its user could not use it. The provider may not know about the sign-out.
+        // The session ended here before, or did not suffice. The provider may not know about the sign-out.
         case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): throw NotDone(reason)
         }

@@ -10,7 +10,7 @@ package struct FoundSession: Sendable {
     package let session: Session
     /// The token that presents the session.
     package let token: PresentedToken
-    /// When a use of the session was last noted. `nil` if no use is known since the session began.
+    /// The time of the session's last noted use. `nil` if no use is known since the session began.
     package var usedAt: UnixTime?
 
     /// - Parameter token: The token that presents the session. `nil` if it is the session's first token.
@@ -21,13 +21,14 @@ package struct FoundSession: Sendable {
         self.usedAt = usedAt
     }
 
-    /// When the session ends unless it is used again.
+    /// The time at which the session ends unless it is used again.
     package var idleEnd: UnixTime {
         min(self.session.expiresAt, (self.usedAt ?? self.session.issuedAt).advanced(by: self.session.idleLifetime))
     }
 }
 
-/// Begins, replaces, finds and ends sessions, for all sign-in methods and protocols. Audits each act before answering.
+/// Begins, replaces, finds and ends sessions, for all sign-in methods and protocols. Every act is recorded in the audit
+/// stream before it is answered.
 package struct SessionService: RecordCaller {
     let records: RecordAccess
     let settings: SessionSettings
@@ -38,7 +39,7 @@ package struct SessionService: RecordCaller {
     let tokens: [any ForeignTokens]
     /// Finds the lineages of providers' sessions. `nil` if no provider ends sessions here.
     let providerSessions: ProviderSessions?
-    /// The users whose sessions are found. `nil` if all providers' users are found and none can sign in.
+    /// The users whose sessions are found. `nil` if the sessions of all users are found and none can sign in.
     let users: RealmUsers?
     /// The realm whose users sign in. `nil` if it is the first realm.
     private var signingRealm: Realm?
@@ -50,12 +51,12 @@ package struct SessionService: RecordCaller {
     let cascade: SessionCascade?
     /// Finds sessions first in the event loops' caches, as requests to apps do. `nil` if only the store is read.
     var resolvers: SessionResolvers?
-    /// Called with each session that a sign-in begins, before it is written.
+    /// Called with each session that a sign-in begins, before the session is written.
     let observe: @Sendable (Session) -> Void
     let journal: AuditJournal
 
     /// - Parameters:
-    ///   - devices: The finder of a new session's network, for live binding.
+    ///   - devices: Finds the network of a new session's device, for live binding.
     ///   - journal: The journal of every sign-in, refusal and sign-out, written before it is answered.
     package init(
         records: RecordAccess,
@@ -88,7 +89,7 @@ package struct SessionService: RecordCaller {
     package var clock: Clock { self.records.clock }
     package var loops: any EventLoopGroup { self.records.loops }
 
-    /// Returns the mark with which a browser later shows its account. `nil` if the session must not have one.
+    /// Returns the mark with which a browser later shows which account it used. `nil` if somebody acts for the user.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 
     /// The realms whose users are found.
@@ -104,8 +105,8 @@ package struct SessionService: RecordCaller {
         return service
     }
 
-    /// Records the denial of a request that another site may have caused. The record names the user who would have been
-    /// signed in or out, if known.
+    /// Records the denial of a request that another site may have caused. The record names the browser's signed-in
+    /// user, if known.
     ///
     /// - Parameter account: The account that was to be signed in (`AccountNames`).
     package func recordDenial(_ reason: Reason, account: String? = nil, for requester: Requester) async {

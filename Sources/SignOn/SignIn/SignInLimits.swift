@@ -2,24 +2,23 @@ import AddressIntelligence
 import Sessions
 import Vocabulary
 
-/// The rate limits of sign-ins with a password. An address key identifies a device (an IPv6 /64 is one). An attacker
-/// with one address may have many neighbouring ones, so the surrounding blocks have limits, too, each wider than the
-/// blocks inside.
+/// The rate limits of sign-ins with a password. An IPv6 /64 is treated as one address. An attacker may have many
+/// neighbouring addresses, so blocks of addresses have limits, too, each higher than the limits of the blocks inside.
 ///
 /// No limit applies to a user alone, because anyone could then lock out any user from anywhere. For an address from
 /// which the user has signed in before, only the first two limits apply, so that neighbours cannot lock users out.
 struct SignInLimits {
-    /// One address, with any users: fifty tries, then one a second.
+    /// The limit for one address, with any users: 50 tries at once, then one per second.
     private static let perAddress = RateLimit("signin.address", burst: 50, interval: .seconds(1))
-    /// One user from one address: ten tries, then one in ten seconds. A success empties only this user's bucket.
+    /// The limit for one user from one address: 10 tries at once, then one per 10 seconds. A success resets it.
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))
-    /// One user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
+    /// The limit for one user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
     private static let perUserAndNetwork = RateLimit("signin.user_network", burst: 30, interval: .seconds(5))
-    /// An IPv6 /56, a common assignment to one household (RFC 6177 2).
+    /// The limit for an IPv6 /56, a common assignment to one household (RFC 6177 2).
     private static let perHousehold = RateLimit("signin.household", burst: 100, interval: .milliseconds(500))
-    /// An IPv6 /48.
+    /// The limit for an IPv6 /48.
     private static let perSite = RateLimit("signin.site", burst: 200, interval: .milliseconds(250))
-    /// An IPv4 /24. Twice as many, because each address may have many users.
+    /// The limit for an IPv4 /24, twice the limit for an IPv6 /48, because each IPv4 address may have many users.
     private static let perIPv4Network = RateLimit("signin.ipv4_network", burst: 400, interval: .milliseconds(125))
 
     /// Returns whether a limit counts the tries of each user separately.
@@ -31,9 +30,9 @@ struct SignInLimits {
     let user: RateBucket
 
     /// - Parameters:
-    ///   - user: The tried user, normalised (CVE-2025-24806). `nil` for input that cannot be an identifier, which is
-    ///     counted together.
-    ///   - isFamiliar: Whether this user has signed in from this address before.
+    ///   - user: The tried user, normalised (CVE-2025-24806). `nil` for input that cannot be an identifier, whose tries
+    ///     share an empty name.
+    ///   - isFamiliar: True if this user has signed in from this address before.
     init(address: IPAddress, user: UserIdentifier?, isFamiliar: Bool) {
         let key = Array(address.key.description.utf8)
         let name = user?.bytes ?? []

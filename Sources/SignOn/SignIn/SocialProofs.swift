@@ -3,7 +3,7 @@ package import Providers
 package import Sessions
 package import Vocabulary
 
-/// Verifies what the native kits of social providers gave to apps, and accepts each artefact once.
+/// Verifies artefacts (id_tokens, codes and tokens of social providers' native SDKs), and accepts each once.
 package struct SocialProofs: StoreCaller {
     let store: any OnceStore
     let loops: any EventLoopGroup
@@ -14,9 +14,9 @@ package struct SocialProofs: StoreCaller {
         self.loops = loops
     }
 
-    /// Verifies the artefact.
+    /// Verifies the artefact of a sign-in and returns its user.
     ///
-    /// - Parameter owners: The owners of the users.
+    /// - Parameter owners: The providers that also own users of native SDKs.
     /// - Throws: The errors of `SocialVerifier.verify` and `SocialOwner.user`; `social.replayed` for a repeated
     ///   artefact.
     package func prove(
@@ -32,7 +32,7 @@ package struct SocialProofs: StoreCaller {
             onces.once(proof.artefact.id, for: proof.artefact.lifetime, on: loop)
         }
         guard isFirst else { throw NotDone(.socialReplayed, detail: "replayed") }
-        // The store may have forgotten presented artefacts in the meantime.
+        // The store may have lost its memory of presented artefacts since the check above.
         guard self.store.onceMemory.epoch == memory.epoch else { throw Self.forgotten }
         return user
     }

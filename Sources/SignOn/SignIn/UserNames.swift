@@ -1,15 +1,15 @@
 import Vocabulary
 
-/// All names under which the store has or had a user, for finding or ending all sessions of the user
+/// All present and earlier names of a user in the store, for finding or ending all sessions of the user
 /// (`ProviderSessions.names`).
 ///
 /// A provider's user is named by the provider's own id. While a host has several providers, the provider's name comes
-/// before the id (`Realm.subjects`). Sessions keep the name with which they began. A linked user of several providers
-/// (`accounts.link`) is also an account.
+/// before the id (`Realm.subjects`). Sessions keep the name with which they began. A linked user (`accounts.link`) also
+/// has an account, whose id is a name.
 package struct UserNames: Sendable, Hashable {
-    /// The user's names at the provider alone.
+    /// The user's names as a user of one provider.
     package var own: [String]
-    /// The accounts that the user has, or had with another address.
+    /// The ids of the user's account and of accounts that the user had with other addresses.
     package var accounts: [String]
 
     package init(own: [String], accounts: [String]) {

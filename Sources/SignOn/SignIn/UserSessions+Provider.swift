@@ -3,7 +3,7 @@ package import Vocabulary
 
 extension UserSessions {
     /// Ends everything that began with a session of a provider, on behalf of an operator: tokens and cookies of the
-    /// provider, what clients got for them, transferred sessions, and unused transfer tokens.
+    /// provider, sessions and tokens that clients got for them, transferred sessions, and unused transfer tokens.
     ///
     /// - Parameters:
     ///   - id: The provider's id of its session.
@@ -31,7 +31,7 @@ extension UserSessions {
         record.cascaded = cascaded
         record.provider = provider
         record.detail = "operator \(`operator`)"
-        // The sign-out takes place in any case. A full queue must not keep a thief signed in.
+        // The result is ignored, because a full audit queue must not keep a thief signed in.
         self.sessions.journal.record(record)
     }
 }

@@ -11,14 +11,13 @@ package struct UserSessions: RecordCaller {
         self.sessions = sessions
     }
 
-    /// Finds all names of a user.
     private var directory: ProviderSessions { ProviderSessions(records: self.records) }
 
     /// Returns the names of a provider's user.
     ///
     /// - Parameters:
     ///   - ownID: The provider's own id of the user, without the provider's name before it.
-    ///   - provider: The provider's name in sessions. `nil` if it has none.
+    ///   - provider: The provider's name in sessions. `nil` if the provider has no name there.
     package func names(
         of ownID: String,
         in realm: Realm,
@@ -97,8 +96,8 @@ package struct UserSessions: RecordCaller {
     /// Ends a session and everything that ends together with it.
     ///
     /// - Parameters:
-    ///   - current: A session that continues, even if both began with one sign-in. `nil` if no session is spared.
-    ///   - operator: The operator who ends the session. `nil` if its user does.
+    ///   - current: A session that continues, even if it began with the same sign-in. `nil` if no session is spared.
+    ///   - operator: The operator who ends the session. `nil` if its user ends it.
     package func end(
         _ found: FoundSession,
         sparing current: FoundSession? = nil,
@@ -115,9 +114,9 @@ package struct UserSessions: RecordCaller {
         self.record(found.session.subject, found, cascaded, `operator`, requester)
     }
 
-    /// Ends all sessions that exist now under one of the names, even if no index lists them.
+    /// Ends all present sessions under the names, even if no index lists them.
     ///
-    /// - Parameter operator: The operator who ends the sessions. `nil` if their user does.
+    /// - Parameter operator: The operator who ends the sessions. `nil` if their user ends them.
     /// - Returns: True if any session is known to have ended.
     package func endAll(
         of names: UserNames,
@@ -158,7 +157,7 @@ package struct UserSessions: RecordCaller {
         if `operator` != nil { record.cause = .sessionOperatorEnded }
         record.cascaded = cascaded
         record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
-        // The sign-out takes place in any case. A full queue must not keep a thief signed in.
+        // The result is ignored, because a full audit queue must not keep a thief signed in.
         self.sessions.journal.record(record)
     }
 }

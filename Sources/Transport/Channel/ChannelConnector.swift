@@ -30,8 +30,8 @@ extension PipelineChannel {
         return channel
     }
 
-    /// Connects a channel to a host, whose name is resolved on another thread. The addresses are tried one by one, each
-    /// once the previous one fails or takes long. The first connection is used.
+    /// Connects a channel to a host, whose name is resolved on another thread. The addresses are tried in turn, as in
+    /// RFC 8305, and the first connection is used (`ConnectionRace`).
     ///
     /// - Parameters:
     ///   - loop: A loop of a `TransportGroup`.

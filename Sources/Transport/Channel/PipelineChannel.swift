@@ -2,10 +2,10 @@ import Glibc
 package import NIOCore
 import Synchronization
 
-/// A connected socket as a channel of NIO, for protocols that are handlers in a pipeline, such as TLS.
+/// A NIO channel on a connected socket, for protocols whose implementation is a channel handler, such as TLS.
 ///
-/// A channel has no options. A channel that connected closes when the peer closes its side. The handlers of an accepted
-/// channel decide (`ChannelEvent.inputClosed`).
+/// Options cannot be set. An outgoing channel closes when the peer ends its output. On an accepted channel, the
+/// handlers decide what to do then (`ChannelEvent.inputClosed`).
 package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     package let allocator = ByteBufferAllocator()
     package let remoteAddress: SocketAddress?
@@ -19,14 +19,14 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     private let isActiveFlag = Atomic<Bool>(false)
     /// The pipeline. Set right after the initialization, because a pipeline needs its channel.
     private var ownPipeline: ChannelPipeline?
-    /// Whether a handler wants more bytes.
+    /// True while a handler wants more bytes.
     private var isReadPending = true
     /// The promises of writes that have not been sent.
     private var unsent: [EventLoopPromise<Void>] = []
     private var outputEndPromise: EventLoopPromise<Void>?
-    /// Whether the peer opened the connection.
+    /// True if the peer opened the connection.
     private let isAccepted: Bool
-    /// Whether the channel closes after everything has been sent.
+    /// True if the channel closes once everything has been sent.
     private var closesWhenSent = false
 
     /// Events for handlers that NIO does not have.
@@ -36,8 +36,8 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - socket: A connected socket. It has not been started unless it was accepted.
-    ///   - address: The address of the peer; `nil` for an accepted socket, which may have been started.
+    ///   - socket: A connected socket. Only an accepted socket may have been started.
+    ///   - address: The address of the peer; `nil` for an accepted socket.
     init(_ socket: StreamSocket, to address: SocketAddress?) {
         self.isAccepted = address == nil
         self.socket = socket
@@ -47,7 +47,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.ownPipeline = ChannelPipeline(channel: self)
     }
 
-    /// Makes a channel from an accepted socket. Bytes that have been read are passed to `received`.
+    /// Makes a channel from an accepted socket. The caller passes bytes that it has read to `received`.
     ///
     /// - Parameter prepare: Adds the handlers of the pipeline.
     package static func take(
@@ -76,13 +76,13 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.pipeline.syncOperations.fireChannelActive()
     }
 
-    /// Whether unread bytes have arrived. Costs a system call.
+    /// True if unread bytes have arrived. Costs a system call.
     package var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
 
     /// The number of written bytes that the peer's system has not acknowledged. Costs a system call.
     package var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
 
-    /// Whether nothing unread has arrived, not even the end of the stream. Costs a system call.
+    /// True if nothing unread has arrived, not even the end of the stream. Costs a system call.
     package var isQuiet: Bool { self.socket.isQuiet }
 
     // MARK: Channel
@@ -158,7 +158,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         }
         switch mode {
         case .all where self.isAccepted && self.socket.unsentBytes > 0:
-            // The unsent bytes may be an alert, or an answer to a client that has ended its side already.
+            // The unsent bytes may be a TLS alert, or an answer to a client that has already ended its output.
             self.closesWhenSent = true
             self.socket.endOutput()
             promise?.succeed(())
@@ -186,12 +186,12 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
 extension PipelineChannel: StreamHandler {
     package func received(_ buffer: inout ByteBuffer) {
         self.isReadPending = false
-        // Copied for clients: an unfinished record would occupy the loop's large buffer for as long as a client likes.
+        // Copied for clients, because TLS would retain the loop's large buffer until the client completes its record.
         let bytes = self.isAccepted ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
         self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
         self.pipeline.syncOperations.fireChannelReadComplete()
         guard self.socket.isOpen else { return }
-        // A handler that wants no more bytes does not pass this on.
+        // A handler that wants no more bytes does not pass `read` on to `read0`.
         if !self.isReadPending { self.pipeline.syncOperations.read() }
         if !self.isReadPending { self.socket.pause() }
     }
@@ -246,7 +246,7 @@ extension PipelineChannel: StreamHandler {
     }
 }
 
-/// The options of an accepted channel that TLS reads. They let the peer end its side first.
+/// The options of an accepted channel that the TLS handler reads. They allow half-closure by the peer.
 private struct AcceptedOptions: NIOSynchronousChannelOptions {
     func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) throws {
         throw ChannelError.operationUnsupported

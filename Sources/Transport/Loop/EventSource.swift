@@ -1,11 +1,11 @@
 import CLinux
 
-/// An object with a descriptor whose events a loop reports.
+/// An object that owns a descriptor and handles its events on a loop.
 ///
-/// The loop retains a source from `TransportLoop.add` to the end of the turn in which it is removed. A late event of
-/// that turn therefore reaches a valid object, which ignores it if it has closed.
+/// The loop retains a source from `TransportLoop.add` to the end of the turn in which it is removed. A late event in
+/// that turn therefore reaches a valid object, which ignores the event if it has closed.
 package class EventSource {
-    /// The index in the loop's list. The loop sets it.
+    /// The index in the loop's list of sources. The loop sets it.
     var listIndex = -1
 
     init() {}
@@ -15,7 +15,7 @@ package class EventSource {
         preconditionFailure("an event source closes with its loop")
     }
 
-    /// Called with the events of epoll(7) since the last call. Each event is reported once.
+    /// Called with the events of epoll(7) since the last call.
     func ready(_ events: UInt32, on loop: TransportLoop) {
         preconditionFailure("an event source handles its events")
     }
@@ -31,6 +31,6 @@ enum Events {
     static let end = EPOLLHUP.rawValue | EPOLLERR.rawValue
     /// The connection has failed.
     static let failure = EPOLLERR.rawValue
-    /// The flag that reports each event once, so that ignoring an event needs no system call.
+    /// Edge-triggered reporting: each event is reported once, so that ignoring an event needs no system call.
     static let once = EPOLLET.rawValue
 }

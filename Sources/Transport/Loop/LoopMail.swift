@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Tasks for a loop from other threads. Only the first task after the loop has looked wakes the loop.
+/// A queue of tasks for a loop from other threads. Only the first task since the loop's last `take` wakes the loop.
 final class LoopMail: Sendable {
     private struct Box {
         var tasks: [@Sendable () -> Void] = []
@@ -11,7 +11,7 @@ final class LoopMail: Sendable {
 
     private let box = Mutex(Box())
     private let hasTasks = Atomic<Bool>(false)
-    /// An eventfd(2). Each write is reported once, so it is never read.
+    /// An eventfd(2) that wakes the loop. It is never read, because the loop polls it edge-triggered.
     let descriptor: Int32
 
     init(descriptor: Int32) {
@@ -29,7 +29,7 @@ final class LoopMail: Sendable {
         return isOpen
     }
 
-    /// Whether tasks have been added.
+    /// True unless tasks have been added since the last `take`.
     @inline(__always) var isEmpty: Bool { !self.hasTasks.load(ordering: .relaxed) }
 
     /// Removes the added tasks and returns them.
@@ -41,7 +41,7 @@ final class LoopMail: Sendable {
         }
     }
 
-    /// Rejects further tasks, and returns the tasks that have been added.
+    /// Rejects further tasks. Returns the tasks that have been added.
     func close() -> [@Sendable () -> Void] {
         self.box.withLock { box in
             box.isOpen = false

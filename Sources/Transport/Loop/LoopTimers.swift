@@ -27,7 +27,7 @@ final class LoopTimer: @unchecked Sendable {
         self.fail = nil
     }
 
-    /// Cancels the task and passes the error to the owner.
+    /// Cancels the task and fails its future with the error.
     func end(_ error: any Error) {
         let fail = self.fail
         self.cancel()
@@ -35,8 +35,8 @@ final class LoopTimer: @unchecked Sendable {
     }
 }
 
-/// The timers of one loop, ordered by deadline. Cancelled timers are removed when they are due, or all together once
-/// they are more than half.
+/// The timers of one loop, ordered by deadline. Cancelled timers are removed when they are due, or together once there
+/// are more than 32 and more than half of all.
 struct LoopTimers {
     private struct Entry: Comparable {
         let timer: LoopTimer

@@ -5,7 +5,7 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// Event loops, one thread per loop.
+/// A group of event loops, each on its own thread.
 package final class TransportGroup: EventLoopGroup {
     package let loops: [TransportLoop]
     private let turn = Atomic<Int>(0)
@@ -27,13 +27,13 @@ package final class TransportGroup: EventLoopGroup {
         guard code == 0 else { throw IOError(errnoCode: code, reason: "pthread_create") }
     }
 
-    /// Returns the loops one after the other.
+    /// Returns the next loop, in rotation.
     package func next() -> any EventLoop {
         let turn = UInt(bitPattern: self.turn.wrappingAdd(1, ordering: .relaxed).oldValue)
         return self.loops[Int(turn % UInt(self.loops.count))]
     }
 
-    /// Returns the loop that runs the caller, so that nothing moves to another thread; elsewhere like `next()`.
+    /// Returns the current loop, so that work stays on its thread. Returns `next()` if the caller is not on a loop.
     package func any() -> any EventLoop {
         self.loops.first { $0.inEventLoop } ?? self.next()
     }

@@ -5,8 +5,8 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// An event loop on one thread, with sockets that are not NIO channels. Everything that needs an `EventLoop` of NIO can
-/// use the loop. `PipelineChannel` makes a channel from a socket.
+/// An event loop on one thread. It is an `EventLoop` of NIO, but its sockets are not NIO channels. `PipelineChannel`
+/// makes a channel from a socket.
 ///
 /// ```
 ///   wait for events ─▶ events ─▶ tasks of other threads ─▶ timers ─▶ tasks ─▶ end of the turn ─┐
@@ -20,7 +20,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     private let poll: Int32
     private let mail: LoopMail
-    /// `pthread_self()` of the thread that runs the loop; 0 if no thread does.
+    /// `pthread_self()` of the thread that runs the loop; 0 if none runs it.
     private let thread = Atomic<UInt>(0)
 
     // MARK: What only the loop's thread uses
@@ -83,14 +83,14 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         return wait <= 0 ? 0 : Int32(clamping: (wait + 999_999) / 1_000_000)
     }
 
-    /// Waits for events, and does everything that is due.
+    /// Runs one turn: waits for events, handles them, and runs the tasks and timers that are due.
     private func turn(_ patience: Int32) -> NIODeadline {
         let count = Int(epoll_wait(self.poll, self.events, Int32(Self.eventCapacity), patience))
         var index = 0
         while index < count {
             if let source = self.events[index].data.ptr {
                 let events = self.events[index].events
-                // `sources` or `removed` retains it.
+                // `sources` or `removed` retains the source.
                 Unmanaged<EventSource>.fromOpaque(source)._withUnsafeGuaranteedRef { $0.ready(events, on: self) }
             }
             index += 1
@@ -109,11 +109,11 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         return now
     }
 
-    /// Closes all sockets, runs the remaining tasks, and cancels all timers, including those that these tasks add.
+    /// Closes all sockets, runs the remaining tasks, and cancels all timers, including timers that these tasks add.
     private func end() {
         while let source = self.sources.last { source.loopEnds() }
         for task in self.mail.close() { task() }
-        // Each step may add work for the others.
+        // Each step may add work for the other steps.
         while !self.tasks.isEmpty || self.timers.next != nil || !self.sources.isEmpty {
             self.tasks.drain { $0() }
             for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
@@ -128,7 +128,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     // MARK: Sockets
 
-    /// Reports the events of a descriptor to `source` until `close`.
+    /// Registers a descriptor, whose events are reported to `source` until `close`.
     func add(_ source: EventSource, _ descriptor: Int32, events: UInt32) throws {
         guard self.control(EPOLL_CTL_ADD, source, descriptor, events) == 0 else { throw System.error("epoll_ctl") }
         self.keep(source)
@@ -157,8 +157,8 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.sources.append(source)
     }
 
-    /// Closes a registered descriptor. `close(2)` alone would not end its events while a forked process shares it
-    /// before `exec`, and they would be reported to a source that no longer exists.
+    /// Closes a registered descriptor. After `close(2)` alone, events would go on while a forked process has the
+    /// descriptor before `exec`, and would reach a source that no longer exists.
     func close(_ descriptor: Int32) {
         epoll_ctl(self.poll, EPOLL_CTL_DEL, descriptor, nil)
         Glibc.close(descriptor)
@@ -166,7 +166,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     /// Removes a source that has closed its descriptor or has handed it over.
     func remove(_ source: EventSource) {
-        // First, so that the source always has an owner: the event loop handles events without retaining it.
+        // Appended first, so that the source always has an owner: the event loop handles events without retaining it.
         self.removed.append(source)
         guard let last = self.sources.popLast(), last !== source else { return }
         self.sources[source.listIndex] = last
@@ -178,7 +178,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.unread.append(socket)
     }
 
-    /// Returns the empty read buffer, which all sockets of the loop share. Bytes that outlive the event are copied.
+    /// Returns the empty read buffer, which all sockets of the loop share. Bytes that outlive the event must be copied.
     @inline(__always)
     func lendReadBuffer() -> ByteBuffer {
         self.readBuffer.take() ?? ByteBufferAllocator().buffer(capacity: Self.readCapacity)
@@ -259,7 +259,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     package var taskExecutor: (any TaskExecutor)? { self }
 
-    /// Runs a step of a task on the loop, or elsewhere if the loop has ended.
+    /// Runs a job of a Swift task on the loop, or on the global executor if the loop has ended.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let run: @Sendable () -> Void = { job.runSynchronously(on: self.asUnownedTaskExecutor()) }

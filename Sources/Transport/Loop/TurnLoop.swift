@@ -1,16 +1,16 @@
 package import NIOCore
 
-/// An event loop that can call tasks at the end of its turn.
+/// An event loop that can call objects at the end of a turn, one pass of the loop.
 package protocol TurnLoop: EventLoop {
     /// Calls `task.turnEnded()` when this turn ends, after all events and tasks. Called on the loop.
     func atTurnEnd(_ task: any TurnEndTask)
 
-    /// The executor that runs steps of tasks on the loop; `nil` if they run on the shared threads.
+    /// The executor that runs jobs of Swift tasks on the loop; `nil` if they run on the global executor.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
-/// A task for the end of a turn of the loop.
+/// An object with work for the end of a loop's turn.
 package protocol TurnEndTask: AnyObject {
-    /// Called once for each `TurnLoop.atTurnEnd`.
+    /// Called once for each call of `TurnLoop.atTurnEnd`.
     func turnEnded()
 }

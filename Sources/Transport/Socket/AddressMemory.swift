@@ -8,7 +8,7 @@ package final class AddressMemory: Sendable {
 
     /// The addresses that have lost, each with the time until which it is tried last.
     private let losers = Mutex<[SocketAddress: NIODeadline]>([:])
-    /// Whether any address is remembered. Usually none is, and no connection pays the lock's system call.
+    /// True if any address is remembered. Usually none is, and `answered` needs no lock.
     private let hasLosers = Atomic<Bool>(false)
 
     /// Makes an empty memory.
@@ -31,7 +31,7 @@ package final class AddressMemory: Sendable {
     }
 
     /// Returns the addresses in the order in which to try them. The families alternate, beginning with the family of
-    /// the first address. Addresses that have lost come last.
+    /// the first address. Remembered addresses come last.
     package func order(_ addresses: [SocketAddress], now: NIODeadline) -> [SocketAddress] {
         guard addresses.count > 1 else { return addresses }
         let losers = self.losers.withLock { losers in losers.filter { now < $0.value } }

@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// Decides when each address of a name is tried (RFC 8305 5): one by one, each once the previous one has failed or has
-/// had its head start, until one answers. The race has no sockets and no clock.
+/// Decides when each address of a name is tried (RFC 8305 5): in turn, each once the previous address has failed or has
+/// had its head start, until an address answers. The race has no sockets and no clock.
 ///
 /// ```
 ///   address 0 ──── 250 ms, or a failure ────▶ address 1 ────▶ ...        the first answer ends all others
@@ -15,7 +15,7 @@ package struct AddressRace {
         case connect(Int)
         /// Nothing changes until an address answers or fails, or `nextStart` is reached.
         case wait
-        /// An address has answered. Those at `others` are given up; those at `losers` began earlier.
+        /// An address has answered. Cancel the attempts at `others`, of which `losers` began earlier.
         case won(others: [Int], losers: [Int])
         /// Every address has failed.
         case lost
@@ -26,7 +26,7 @@ package struct AddressRace {
     /// The indices that are being connected, in the order in which they began.
     private var running: [Int] = []
     private var isOver = false
-    /// The next address is tried at this time even without a failure; `nil` if none is left or the race is over.
+    /// The time at which the next address is tried even without a failure; `nil` if none is left or the race is over.
     package private(set) var nextStart: NIODeadline?
 
     /// - Parameter count: The number of addresses.

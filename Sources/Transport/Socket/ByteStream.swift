@@ -2,9 +2,9 @@ package import NIOCore
 
 /// Bytes in both directions between this process and a peer, plain or over TLS. Used on its loop only.
 package protocol ByteStream: AnyObject {
-    /// Whether the queue has room for bytes.
+    /// True while the write queue has room.
     var isWritable: Bool { get }
-    /// Whether unread bytes have arrived. Costs a system call.
+    /// True if unread bytes have arrived. Costs a system call.
     var hasUnreadBytes: Bool { get }
     /// The number of written bytes, including a sent end of the stream, that the peer's system has not acknowledged.
     /// After a failure, the number of bytes that were lost. Costs a system call.
@@ -36,7 +36,7 @@ package protocol ByteStream: AnyObject {
 
 /// The stream of a client, whose answers may end with the stream.
 package protocol ClientByteStream: ByteStream {
-    /// Whether reading has stopped until `resume`.
+    /// True while reading is paused until `resume`.
     var isPaused: Bool { get }
     /// The number of queued bytes that the system has not accepted.
     var unsentBytes: Int { get }

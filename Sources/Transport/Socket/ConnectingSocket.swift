@@ -10,11 +10,11 @@ package final class ConnectingSocket: EventSource {
     private let loop: TransportLoop
     private var descriptor: Int32
     private var timer: Scheduled<Void>?
-    /// Whether the loop reports events to this object.
+    /// True while the loop reports events to this object.
     private var isListed = false
-    /// The timer of the next try.
+    /// The timer of the next try to connect.
     private var pause: Scheduled<Void>?
-    /// The pause between tries if the backlog of a local socket is full. No event reports when it has room.
+    /// The pause between tries while the backlog of a local socket is full. No event reports that it has room.
     private static let retryPause = TimeAmount.milliseconds(10)
     private var then: Then?
 
@@ -26,7 +26,7 @@ package final class ConnectingSocket: EventSource {
 
     /// Connects to `address`. `then` is not called before this function has returned.
     ///
-    /// - Returns: The socket, which can be cancelled; `nil` if connecting has failed.
+    /// - Returns: The socket, for cancelling; `nil` if connecting has failed already, which `then` reports.
     @discardableResult
     package static func begin(
         _ address: SocketAddress,
@@ -56,7 +56,7 @@ package final class ConnectingSocket: EventSource {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let descriptor = try System.check(socket(address.protocol.rawValue, type, 0), "socket")
         var on: Int32 = 1
-        // This fails for a local socket, which neither has nor needs the option.
+        // Fails for a local socket, which does not have the option.
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         return descriptor
     }

@@ -1,15 +1,13 @@
 package import NIOCore
 
-/// Connects to the first of several addresses that answers (`AddressRace`). Used on its loop only.
+/// Tries several addresses in turn until one accepts a connection (`AddressRace`). Used on its loop only.
 package final class ConnectionRace {
     /// Called once with the connected socket, which is not started, or with the first error.
     package typealias Then = (Result<(StreamSocket, SocketAddress), any Error>) -> Void
 
     private let addresses: [SocketAddress]
     private let loop: TransportLoop
-    /// The time limit for one address.
     private let timeout: TimeAmount
-    /// The deadline of the whole race.
     private let deadline: NIODeadline
     private let memory: AddressMemory?
     private var then: Then?

@@ -5,7 +5,7 @@ package import NIOCore
 
 /// Decides on the clients of a listening socket. Called on its loop.
 package protocol ClientAcceptor: AnyObject {
-    /// Called when a client may be waiting. If false, it stays in the backlog until `ListeningSocket.resume`.
+    /// Called when a client may be waiting. False leaves clients in the backlog until `ListeningSocket.resume`.
     func hasRoom() -> Bool
     /// Called with a new client's socket, which the acceptor owns from now on.
     func accepted(_ descriptor: Int32, from address: IPAddress)
@@ -13,7 +13,7 @@ package protocol ClientAcceptor: AnyObject {
     func acceptingFailed()
 }
 
-/// A listening socket. It accepts one client at a time, so that the acceptor decides on each.
+/// A listening socket. It accepts one client per event, so that the acceptor can stop after each.
 package final class ListeningSocket: EventSource {
     private let loop: TransportLoop
     private var descriptor: Int32
@@ -21,7 +21,7 @@ package final class ListeningSocket: EventSource {
     private var acceptor: (any ClientAcceptor)?
     private var isPaused = false
 
-    /// Binds an address.
+    /// Binds an address and listens on it. Clients are accepted after `start`.
     ///
     /// - Throws: `IOError` for the call that failed.
     package init(_ address: SocketAddress, backlog: Int32, on loop: TransportLoop) throws {
@@ -42,14 +42,14 @@ package final class ListeningSocket: EventSource {
         if self.descriptor >= 0 { Glibc.close(self.descriptor) }
     }
 
-    /// The port that is bound; 0 if it cannot be read.
+    /// The bound port, also if the system chose it; 0 if it cannot be read.
     package var port: Int {
         var address = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(self.descriptor, $0, &size) }
         }
-        // The port is at the same place in both families.
+        // The port has the same offset in the addresses of IPv4 and IPv6.
         return result == 0
             ? withUnsafeBytes(of: address) { Int(UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))) } : 0
     }
@@ -115,6 +115,6 @@ package final class ListeningSocket: EventSource {
         if self.acceptor.take() != nil { self.loop.remove(self) }
     }
 
-    /// Calls `body` with the descriptor, for options.
+    /// Calls `body` with the descriptor, for setting socket options.
     package func withDescriptor<Result>(_ body: (Int32) -> Result) -> Result { body(self.descriptor) }
 }

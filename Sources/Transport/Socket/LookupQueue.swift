@@ -1,4 +1,4 @@
-/// A host whose addresses are wanted.
+/// A host name to resolve, with the port for its addresses.
 package struct HostName: Hashable, Sendable {
     package let host: String
     package let port: Int
@@ -9,11 +9,11 @@ package struct HostName: Hashable, Sendable {
     }
 }
 
-/// Decides which name is resolved next, and on which of several lanes. Each lane resolves one name at a time. The queue
+/// Decides which name is resolved next, and on which of several lanes. A lane resolves one name at a time. The queue
 /// has no threads and no clock.
 ///
 /// Each name is queued once. Awaited names come before names that are only refreshed, and the first lane resolves
-/// awaited names only. If name servers do not answer, refreshes can therefore not block every lane.
+/// awaited names only. If name servers do not answer, refreshes therefore cannot block every lane.
 package struct LookupQueue {
     private var awaited: [HostName] = []
     private var others: [HostName] = []
@@ -27,8 +27,9 @@ package struct LookupQueue {
 
     /// Adds a name.
     ///
-    /// - Parameter isAwaited: Whether somebody waits for the addresses.
-    /// - Returns: An idle lane that must start now with `next(of:)`; `nil` if no lane is free for the name.
+    /// - Parameter isAwaited: True if a caller waits for the addresses.
+    /// - Returns: An idle lane, which must now call `next(of:)`; `nil` if none is idle, or the name is already awaited
+    ///   or being resolved.
     package mutating func add(_ name: HostName, isAwaited: Bool) -> Int? {
         guard !self.running.contains(name), !self.awaited.contains(name) else { return nil }
         if isAwaited {
@@ -44,7 +45,7 @@ package struct LookupQueue {
 
     private func takesAll(_ lane: Int) -> Bool { lane > 0 || self.isBusy.count == 1 }
 
-    /// Returns the next name for a lane; `nil` if no name is left for it, and the lane is now idle.
+    /// Returns the next name for a lane; `nil` if none is left, in which case the lane becomes idle.
     package mutating func next(of lane: Int) -> HostName? {
         let name: HostName
         if !self.awaited.isEmpty {
@@ -59,7 +60,7 @@ package struct LookupQueue {
         return name
     }
 
-    /// Records that a name has been resolved, or that it cannot be resolved.
+    /// Records that the lookup of a name has ended, with or without success.
     package mutating func finished(_ name: HostName) {
         self.running.remove(name)
     }

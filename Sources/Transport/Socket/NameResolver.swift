@@ -17,7 +17,7 @@ package struct UnknownHost: Error, Equatable {
 }
 
 /// Resolves names on a few threads, because `getaddrinfo` blocks, for minutes if no name server answers. The threads do
-/// nothing else, so no other work waits. Simultaneous requests for a name share one lookup.
+/// no other work. Simultaneous requests for a name share one lookup.
 package final class NameResolver: Sendable {
     /// One or more addresses, or the error.
     package typealias Answer = Result<[SocketAddress], UnknownHost>
@@ -38,8 +38,8 @@ package final class NameResolver: Sendable {
 
     /// - Parameters:
     ///   - label: The label of its threads.
-    ///   - lanes: The number of names that are resolved at once.
-    ///   - lookUp: Resolves a name; it may block.
+    ///   - lanes: The maximum number of names that are resolved at once.
+    ///   - lookUp: Resolves a name. The function may block.
     package init(
         _ label: String,
         lanes: Int,
@@ -52,7 +52,7 @@ package final class NameResolver: Sendable {
 
     /// Resolves a name.
     ///
-    /// - Parameter isAwaited: Whether somebody waits. Awaited names come before names that are only refreshed.
+    /// - Parameter isAwaited: True if a caller waits. Awaited names come before names that are only refreshed.
     package func resolve(_ name: HostName, isAwaited: Bool, _ then: @escaping Then) {
         let lane = self.state.withLock { state in
             state.waiting[name, default: []].append(then)

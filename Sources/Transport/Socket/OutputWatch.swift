@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// Watches whether a peer accepts the bytes that were written for it. A peer may be slow: it makes progress if it
-/// accepts a few bytes between two checks, however many remain.
+/// Detects peers that no longer accept the bytes written for them. A slow peer makes progress if it accepts any bytes
+/// between two checks, however many remain.
 ///
 /// The watch uses the acknowledgements of the peer's system (`ByteStream.unacknowledgedBytes`). The local system
 /// accepts bytes in chunks of a megabyte, which a slow peer may need minutes to receive.
@@ -9,13 +9,13 @@ package struct OutputWatch: Equatable, Sendable {
     /// The number of bytes that the peer had not accepted at the last check.
     private var waiting = Int.max
     private var movedAt = NIODeadline.uptimeNanoseconds(0)
-    /// Whether the peer accepted bytes between the last two checks.
+    /// True if the peer accepted bytes between the last two checks.
     package private(set) var hasTaken = false
 
     /// Makes a watch. The peer's time limit begins with the first check.
     package init() {}
 
-    /// Checks again. True if the peer accepted bytes since the last check, has none to accept, or is new.
+    /// Returns true if the peer accepted bytes since the last check or has none to accept, and at the first check.
     ///
     /// - Parameter waiting: The number of bytes that the peer has not accepted.
     package mutating func moves(_ waiting: Int, now: NIODeadline) -> Bool {
@@ -26,7 +26,7 @@ package struct OutputWatch: Equatable, Sendable {
         return hasMoved
     }
 
-    /// Checks again. True if the peer has accepted nothing for longer than `limit`.
+    /// Returns true if the peer has had bytes to accept for longer than `limit`, and has accepted none of them.
     package mutating func isStuck(_ waiting: Int, now: NIODeadline, limit: TimeAmount) -> Bool {
         !self.moves(waiting, now: now) && now - self.movedAt > limit
     }

@@ -2,57 +2,56 @@ import CLinux
 import Glibc
 package import NIOCore
 
-/// A connected stream socket. It passes received bytes to its handler, and sends bytes in order without blocking. Used
-/// on its loop only.
+/// A connected stream socket that passes received bytes to a handler and sends without blocking. Used on its loop only.
 ///
 /// When the peer has ended its output, its remaining bytes are read at the handler's speed. The handler then decides
-/// whether the socket closes (`StreamHandler.inputEnded`). A failed connection is read to its end at once, even while
-/// reading is paused, and closes.
+/// whether the socket closes (`StreamHandler.inputEnded`). If the connection fails, everything received is read at
+/// once, even while reading is paused, and the socket closes.
 package final class StreamSocket: EventSource, ClientByteStream {
-    /// The number of queued bytes above which the socket is not writable, until fewer than the low mark are queued.
+    /// The number of queued bytes above which the socket is not writable, until fewer than `lowMark` are queued.
     static let highMark = 65_536
     static let lowMark = 32_768
-    /// The maximum number of reads of one socket in one turn, so that others get their turn.
+    /// The maximum number of reads per socket in one turn of the loop, for fairness among sockets.
     private static let readLimit = 4
 
-    /// The loop outlives its sockets: the owner of a socket also has the loop.
+    /// The loop. Not retained, because the socket's owner retains it.
     package unowned(unsafe) let loop: TransportLoop
     /// The descriptor; -1 once the socket has closed.
     private var descriptor: Int32
-    /// Whether the loop reports the descriptor's events; before `start` to the `ConnectingSocket` that opened it.
+    /// True if the loop watches the descriptor, before `start` on behalf of the `ConnectingSocket`.
     private var isWatched: Bool
     /// The handler, from `start` until the socket has closed.
     private var handler: (any StreamHandler)?
     private var output = WriteQueue()
-    /// Whether the queue has room for bytes.
+    /// True while the write queue has room.
     package private(set) var isWritable = true
-    /// Whether reading has stopped until `resume`.
+    /// True while reading is paused until `resume`.
     package private(set) var isPaused = false
-    /// Whether the socket may have unread input.
+    /// True if the socket may have unread input.
     private var hasInput = false
     private var isReadDue = false
     private var inputEnd = InputEnd.open
-    /// Whether the system rejected the last bytes. An event follows when it has room.
+    /// True while the system accepts no more bytes. An event follows once it does.
     private var isFull = false
     private var outputEnd = OutputEnd.open
-    /// Whether the socket closes right after the last bytes are written, so that nothing else needs to end its output.
+    /// True once `close(behind:)` has begun. `endOutput` then does nothing.
     private var isClosing = false
 
     /// The number of written bytes that never reached the peer, set when the connection fails.
     private var lostBytes = 0
 
     private enum OutputEnd { case open, due, ended }
-    /// The states of the input. `due` means that the peer has sent its end, behind bytes that may be unread.
+    /// The states of the input. `due` means that the peer has sent the end, but bytes before it may be unread.
     private enum InputEnd { case open, due, ended }
 
-    /// - Parameter descriptor: A non-blocking socket. This object owns it from now on.
+    /// - Parameter descriptor: A non-blocking socket, which this object then owns.
     package init(_ descriptor: Int32, on loop: TransportLoop) {
         self.descriptor = descriptor
         self.loop = loop
         self.isWatched = false
     }
 
-    /// - Parameter descriptor: The descriptor of a connecting socket, which hands it over.
+    /// - Parameter descriptor: The descriptor of a `ConnectingSocket`, registered with the loop and handed over.
     init(connected descriptor: Int32, on loop: TransportLoop) {
         self.descriptor = descriptor
         self.loop = loop
@@ -101,7 +100,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         }
     }
 
-    /// Reads input that was left for this turn.
+    /// Continues reading input that the last turn left unread.
     func readOn(_ loop: TransportLoop) {
         self.isReadDue = false
         if self.hasInput, !self.isPaused { self.read(loop) }
@@ -109,7 +108,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     /// Reads until the socket is empty, so that the next input causes an event.
     ///
-    /// - Parameter loop: The same object as `self.loop`, which would be retained at each use.
+    /// - Parameter loop: `self.loop`, as a parameter so that it is not retained at each use.
     private func read(_ loop: TransportLoop) {
         guard self.isOpen, self.inputEnd != .ended else { return }
         self.hasInput = false
@@ -118,7 +117,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         reading: while true {
             switch self.receive(&buffer) {
             case .bytes(let isAll):
-                // An end that was reported before causes no further event.
+                // If the end was reported before, no further event follows, so reading continues until the end.
                 if isAll && self.inputEnd == .open || !self.isOpen { break reading }
                 count += 1
                 if self.isPaused || count == Self.readLimit {
@@ -158,7 +157,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     }
 
     private enum Received {
-        /// Bytes have been read. `isAll` means that there were no more bytes.
+        /// Bytes have been read. `isAll` is true if no more bytes were available.
         case bytes(isAll: Bool)
         case nothing
         case end
@@ -208,13 +207,13 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.loop.readSoon(self)
     }
 
-    /// Whether unread bytes have arrived. Costs a system call.
+    /// True if unread bytes have arrived. Costs a system call.
     package var hasUnreadBytes: Bool {
         var byte: UInt8 = 0
         return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// Whether nothing unread has arrived, not even the end of the stream. Costs a system call.
+    /// True if nothing unread has arrived, not even the end of the stream. Costs a system call.
     package var isQuiet: Bool {
         var byte: UInt8 = 0
         return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && errno == EAGAIN
@@ -227,7 +226,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     package var unacknowledgedBytes: Int {
         guard self.isOpen else { return self.lostBytes }
-        // `SIOCOUTQ` of tcp(7).
+        // `TIOCOUTQ` is `SIOCOUTQ` of tcp(7).
         var count: Int32 = 0
         let isKnown = ioctl(self.descriptor, UInt(TIOCOUTQ), &count) == 0
         return self.output.byteCount + (isKnown ? Int(count) : 0)
@@ -315,8 +314,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.close(isClean: true)
     }
 
-    /// Calls `writeLastBytes`, which may send the end of a protocol, and closes. If it calls `endOutput`, that costs no
-    /// system call, because closing ends the output.
+    /// Calls `writeLastBytes`, for example to send TLS's `close_notify`, and closes. `endOutput` does nothing
+    /// meanwhile, because closing ends the output.
     package func close(behind writeLastBytes: () -> Void) {
         guard self.isOpen else { return }
         self.isClosing = true
@@ -332,8 +331,9 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.close(isClean: true)
     }
 
-    /// Acknowledges at once what was read. The system would wait up to 40 ms for bytes that could carry the
-    /// acknowledgement. Until it arrives, a client with Nagle's algorithm (RFC 896) sends no further short message.
+    /// Acknowledges at once the bytes that were read. Otherwise, the system waits up to 40 ms for bytes that could
+    /// carry the acknowledgement. Until it arrives, a client with Nagle's algorithm (RFC 896) sends no further short
+    /// message.
     package func acknowledge() {
         guard self.isOpen else { return }
         var on: Int32 = 1

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import NIOCore
 
-/// Bytes that wait to be sent on a stream socket.
+/// A queue of bytes to send on a stream socket.
 struct WriteQueue {
     enum Outcome {
         /// Everything that was flushed has been sent.
@@ -58,7 +58,7 @@ struct WriteQueue {
         return .sent
     }
 
-    /// Makes one system call. Returns the number of bytes that it was asked to send, and its result.
+    /// Makes one system call. Returns the number of bytes to send and the result of the call.
     private func sendOnce(to descriptor: Int32) -> (asked: Int, result: Int) {
         let first = self.buffers[self.next]
         if first.readableBytes >= self.flushedCount {
@@ -103,7 +103,7 @@ struct WriteQueue {
             self.buffers[self.next] = ByteBuffer()
             self.next += 1
         }
-        // A queue that is never empty must not retain an entry for every buffer ever sent.
+        // Otherwise, a queue that is never empty would retain an entry for every buffer ever sent.
         if self.next >= Self.gatherLimit, self.next * 2 >= self.buffers.count {
             self.buffers.removeFirst(self.next)
             self.next = 0
@@ -111,7 +111,7 @@ struct WriteQueue {
     }
 
     mutating func removeAll() {
-        // A connection that sends one buffer at a time reuses the array. Otherwise an idle connection retains no array.
+        // An array of one buffer is reused. A larger array is freed, so that idle connections do not retain it.
         if self.buffers.count == 1 { self.buffers.removeLast() } else { self.buffers.removeAll() }
         self.next = 0
         self.byteCount = 0

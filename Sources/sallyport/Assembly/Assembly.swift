@@ -16,15 +16,15 @@ struct Assembly: Sendable {
     let configuration: PathConfiguration
     /// The providers, each with the parts for its hosts.
     let realms: [AssembledRealm]
-    /// Knows which users no longer exist.
+    /// The users of all realms, which know which users no longer exist.
     let users: RealmUsers
-    /// The parts that the event loops consult about sessions.
+    /// The parts that the event loops ask about sessions.
     let parties: SessionParties
     let asn: ASNDirectory?
     let geo: GeoDirectory?
     let idTokens: IDTokenSigning
     let clients: ClientRegistry
-    /// The TLS of all listeners that use it.
+    /// The TLS of all listeners that use TLS.
     let tls: [ListenerTLS]
     /// The TLS of each management listener, in the order of the settings. `nil` for a listener without TLS.
     let managementTLS: [ListenerTLS?]
@@ -32,7 +32,7 @@ struct Assembly: Sendable {
     let adminTLS: ListenerTLS?
 
     /// - Parameter former: The assembly that a reload replaces.
-    /// - Throws: `StartRefusal` with the setting.
+    /// - Throws: `StartRefusal`, which names the setting at fault.
     init(_ loaded: LoadedSettings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
         let settings = loaded.settings
         let asn = try Self.asn(settings.asn)
@@ -108,7 +108,7 @@ struct Assembly: Sendable {
         parties.directory = users
         self.parties = parties
         let keys = foundations.keys.sealing
-        // A host's users sign in on a host with the same providers, so one share serves all realms.
+        // Hosts share sign-ins only with hosts of the same providers, so one `HandoffShare` serves all realms.
         let share =
             settings.handoff.isShared ? HandoffShare(hosts: SignInHosts(settings.hosts), keys: keys) : nil
         let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
@@ -196,7 +196,7 @@ struct Assembly: Sendable {
     /// The providers that renew and revoke the tokens that they issued.
     var refreshing: [any RefreshingProvider] { self.realms.compactMap(\.provider.roles.refreshing) }
 
-    /// Returns the issuer for each provider's users: in assertions, in the metadata and in id_tokens.
+    /// Returns the issuer (`iss`) for each provider's users, in assertions, metadata and id_tokens.
     private static func issuers(_ settings: Settings) -> [Realm: String] {
         guard !settings.providers.isEmpty else { return [.default: ServerMetadata.issuer(settings.issuer)] }
         return Dictionary(
@@ -206,7 +206,7 @@ struct Assembly: Sendable {
         )
     }
 
-    /// Rejects a reload that would withhold a working client. The old file stays in use.
+    /// Rejects a reload that would withhold a client that works now, so that the old configuration stays in use.
     private static func refuse(newFaultsOf clients: ClientRegistry, _ former: ClientRegistry?) throws {
         guard let known = former?.catalogue.withheld else { return }
         let faults = clients.catalogue.withheld.filter { known[$0.key] == nil }.sorted { $0.key < $1.key }

@@ -10,7 +10,7 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Makes the endpoints of hosts with the same providers.
+/// Makes the endpoints of a group of hosts with the same providers.
 struct EndpointAssembly {
     let group: HostGroup
     /// The providers, in the order of the hosts.
@@ -30,7 +30,6 @@ struct EndpointAssembly {
     let social: SocialVerifiers
     let proofs: DPoPGate
 
-    /// The settings for these hosts.
     private var settings: Settings { self.group.settings }
     private var users: RealmUsers { RealmUsers(together: self.members.map(\.users)) }
     private var tokens: [any ForeignTokens] { self.members.compactMap(\.tokens) }
@@ -95,12 +94,12 @@ struct EndpointAssembly {
         return AutheliaPortal(wanted: self.wantedPages(of: self.related)).endpoints
     }
 
-    /// Returns oauth2-proxy's paths that redirect to pages of these hosts.
+    /// Returns the endpoints on oauth2-proxy's paths that redirect to pages of these hosts.
     private func wantedPages(of hosts: [HostSettings]) -> OAuth2ProxyEndpoints {
         OAuth2ProxyEndpoints(origins: ServedOrigins(hosts), handoffParameter: self.settings.handoff.queryParameter)
     }
 
-    /// Returns how a provider's users sign in. `nil` if they cannot sign in here.
+    /// Returns the way in which a provider's users sign in. `nil` if they cannot sign in here.
     private func way(_ member: AssembledRealm, _ sessions: SessionService) -> SignInWay? {
         guard let named = member.named else { return nil }
         let sessions = sessions.signing(in: member.realm)
@@ -141,22 +140,22 @@ struct EndpointAssembly {
         )
     }
 
-    /// Returns the hosts that have this provider. Those of this group come first.
+    /// Returns the hosts that have this provider. The hosts of this group come first.
     private func hosts(of member: AssembledRealm) -> [HostSettings] {
         self.settings.hosts + self.related.filter { $0.providers.contains(member.realm.name) }
     }
 
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
-    /// Finds what began with a provider's session. `nil` if no such session ends here: not by the provider, not by a
-    /// sign-out with its cookie, and not by an operator who signs out an account.
+    /// Finds the lineages that began with a provider's session. `nil` if providers' sessions never end here, be it by a
+    /// logout of the provider, by a sign-out with the provider's cookie, or by an operator who signs out an account.
     private var endingSessions: ProviderSessions? {
         self.settings.accounts.linkKey != nil
             || self.members.contains { $0.provider.roles.logout != nil || $0.provider.kratos != nil }
             ? self.providerSessions : nil
     }
 
-    /// The grants of tokens that providers know. `nil` if no provider knows any.
+    /// The grants of foreign tokens, which providers issued. `nil` if no provider's tokens are accepted.
     private var foreignGrants: ForeignGrants? {
         let (tokens, refreshTokens) = (self.tokens, self.members.compactMap(\.refreshTokens))
         guard !tokens.isEmpty || !refreshTokens.isEmpty else { return nil }
@@ -165,7 +164,7 @@ struct EndpointAssembly {
 
     // MARK: Ways to sign in
 
-    /// The sign-out at providers. `nil` if users sign in with passwords, or if no host has endpoints.
+    /// The sign-out at providers. `nil` if no provider signs users in with the browser, or if no host has endpoints.
     private var providerSignOut: ProviderSignOut? {
         let providers = self.members.compactMap(\.provider.roles.browser)
         let names = Set(self.group.providers)
@@ -197,7 +196,7 @@ struct EndpointAssembly {
 
     /// Returns the endpoints of native apps, in the format of Kratos.
     ///
-    /// - Parameter passwords: `nil` if users sign in at a provider.
+    /// - Parameter passwords: The sign-in with passwords. `nil` if users sign in at a provider.
     private func nativeEndpoints(_ native: NativeSignIns, _ passwords: PasswordSignIn?) -> [Endpoint] {
         let flows = NativeFlowEndpoints(
             native: native,
@@ -331,7 +330,7 @@ struct EndpointAssembly {
         ProofCheck(gate: self.proofs, loops: self.foundations.group, clock: self.foundations.clock)
     }
 
-    /// The origins that any client lists. A preflight does not identify its client.
+    /// All origins that clients list, because a preflight does not identify its client.
     private var scriptsOfClients: CrossOriginReaders {
         .some { [clients] in clients.snapshot.allows(origin: $0) }
     }

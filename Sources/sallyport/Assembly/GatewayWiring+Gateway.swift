@@ -9,7 +9,7 @@ import Transport
 import Vocabulary
 
 extension GatewayWiring {
-    /// Assembles parts in the way of `run`.
+    /// The wiring that assembles parts as `run` does.
     static let gateway = GatewayWiring(
         draft: { try Self.draft($0) },
         backing: { try StoreChoice.backing($0, keys: $1, group: $2) },

@@ -123,7 +123,7 @@ struct DemoCommand: AsyncParsableCommand {
             """
     }
 
-    /// Returns a free port. The public URL contains the port, so it must be known before the gateway listens.
+    /// Returns a free port, which must be known before the gateway listens, because the public URL contains it.
     private static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

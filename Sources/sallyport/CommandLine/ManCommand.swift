@@ -21,7 +21,7 @@ struct ManCommand: ParsableCommand {
 struct ManualPage {
     private(set) var text: String
 
-    /// - Parameter root: The description of the program by the command-line library.
+    /// - Parameter root: The description of all commands, as ArgumentParser dumps it.
     init(_ root: JSONValue) {
         self.text = ".TH SALLYPORT 1 \"\" \"sallyport \(Version.current)\"\n.SH NAME\n"
         self.text += "sallyport \\- \(Self.plain(root["abstract"]?.string ?? ""))\n"
@@ -65,7 +65,7 @@ struct ManualPage {
         self.text += ".TP\n\\fB\(Self.plain(shown))\\fR\n\(Self.plain(argument["abstract"]?.string ?? ""))\n"
     }
 
-    /// Returns text that groff prints unchanged, without escapes and without a request at the beginning of a line.
+    /// Returns the text with groff's special characters escaped, so that groff prints it unchanged.
     private static func plain(_ text: String) -> String {
         let escaped = text.map { character -> String in
             switch character {

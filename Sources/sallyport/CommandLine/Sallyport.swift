@@ -14,7 +14,7 @@ struct Sallyport: AsyncParsableCommand {
             + [CompletionCommand.self, ManCommand.self]
     )
 
-    /// The commands here that correspond to commands of other programs.
+    /// The commands that correspond to names of commands in other programs, for suggestions.
     private static let foreign = [
         "serve": "run", "start": "run", "server": "run", "up": "run", "daemon": "run", "gateway": "run",
         "validate": "check", "test": "check", "lint": "check", "config": "check", "verify-config": "check",
@@ -26,7 +26,7 @@ struct Sallyport: AsyncParsableCommand {
     ]
 
     static func main() async {
-        // If a reader goes away, writing fails instead of ending the process.
+        // If the reader of a pipe goes away, writing fails instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         Process.occupyStandardDescriptors()
         let words = Process.words
@@ -34,7 +34,7 @@ struct Sallyport: AsyncParsableCommand {
         Process.end(Console.status(after: await self.carryOut(words)))
     }
 
-    /// Runs the command in these arguments, and prints why it fails.
+    /// Runs the command in these arguments, and prints the error if it fails.
     ///
     /// - Returns: The exit status.
     private static func carryOut(_ words: [String]) async -> Int32 {
@@ -55,7 +55,7 @@ struct Sallyport: AsyncParsableCommand {
         }
     }
 
-    /// Finds an option without its value, usually from an unset variable. The parser would accept an empty value.
+    /// Returns an error for an empty value, usually of an unset shell variable, which the parser would accept.
     private static func emptyValue(in words: some Sequence<String>) -> String? {
         var option = ""
         for word in words.prefix(while: { $0 != "--" }) {
@@ -67,7 +67,7 @@ struct Sallyport: AsyncParsableCommand {
         return nil
     }
 
-    /// Suggests a command for an unknown word. The parser would only say that the word is unexpected.
+    /// Suggests a command for an unknown word. The parser itself would only report an unexpected argument.
     private static func fix(of words: some Sequence<String>) -> String? {
         var commands = self.configuration.subcommands
         for word in words {

@@ -15,9 +15,9 @@ struct Foundations: Sendable {
     let group: any EventLoopGroup
     let records: RecordAccess
     let caches: SessionCaches
-    /// The parts that find sessions on the event loops.
+    /// The event loops' session resolvers.
     let resolvers = SessionResolvers()
-    /// The storage of records.
+    /// The store of sessions and other records.
     let backing: any StoreBacking
     let familiar = FamiliarAddresses()
     /// The static users, with their passwords.
@@ -35,7 +35,7 @@ struct Foundations: Sendable {
     let census: SessionCensus
 
     /// - Parameters:
-    ///   - caches: The caches that learn of ended sessions.
+    ///   - caches: The session caches, which are notified of ended sessions.
     ///   - group: The event loops for requests.
     ///   - providerGroup: The event loops for connections to providers.
     init(

@@ -12,8 +12,8 @@ import Vocabulary
 extension Gateway {
     func adminEndpoints(_ settings: Settings) -> [Endpoint] {
         let open = [
-            // It reports only that the process is alive. If it depended on the store, an orchestrator would restart
-            // gateways during a short failure of the store and turn it into an outage.
+            // Reports only that the process is alive. If the answer depended on the store, an orchestrator would
+            // restart gateways during a short failure of the store and turn the failure into an outage.
             Endpoint(path: "/healthz", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, "ok\n") },
             Endpoint(path: "/readyz", methods: ["GET", "HEAD"], scope: .everyHost) { request in
                 let isVerbose = request.query.first?.name.hasPrefix("verbose") ?? false

@@ -13,7 +13,7 @@ extension Gateway {
     /// missing.
     private static let certificatePeriod = TimeAmount.seconds(60)
 
-    /// Starts to check the source of certificates periodically.
+    /// Starts to check for new certificates of listeners and new TLS files for apps, once per minute.
     func watchCertificates() {
         let period = Self.certificatePeriod
         self.group.next().scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
@@ -24,7 +24,7 @@ extension Gateway {
         }
     }
 
-    /// Applies new certificates. If they are invalid, the old ones stay in use.
+    /// Applies new certificates of listeners. If they are invalid, the old certificates stay in use.
     func renewCertificates() {
         let registry = self.foundations.registry
         let assembly = self.state.withLock { $0.assembly }
@@ -49,7 +49,7 @@ extension Gateway {
         }
     }
 
-    /// Applies renewed files for TLS with apps. If they are invalid, the old ones stay in use.
+    /// Applies renewed files for TLS with apps. If they are invalid, the old files stay in use.
     private func renewTLSToApps() {
         let registry = self.foundations.registry
         for target in self.state.withLock({ $0.assembly }).configuration.targets {

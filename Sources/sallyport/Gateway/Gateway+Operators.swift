@@ -5,9 +5,9 @@ import Settings
 import SignOn
 import Synchronization
 
-/// The endpoints for operators that need a token.
+/// The operators' endpoints, whose callers need a token.
 extension Gateway {
-    /// Returns the endpoints for listeners that strangers may reach. Calls without a valid token are counted.
+    /// Returns the endpoints for management listeners, which strangers may reach, so invalid tokens are rate-limited.
     func managementEndpoints(_ settings: Settings) -> [Endpoint] {
         self.operatorEndpoints(
             settings,
@@ -15,7 +15,7 @@ extension Gateway {
         )
     }
 
-    /// Returns the endpoints. Empty if no tokens are configured, because nobody could use them.
+    /// Returns the endpoints that need a token. Empty if no tokens are configured.
     func operatorEndpoints(_ settings: Settings, counting tries: TryCounter? = nil) -> [Endpoint] {
         guard !settings.operatorTokens.isEmpty else { return [] }
         let sessions = SessionService(

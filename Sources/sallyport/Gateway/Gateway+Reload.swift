@@ -34,7 +34,7 @@ extension Gateway {
         registry.increment(registry.counter(MetricNames.configReloads, "success"))
     }
 
-    /// Makes all parts of the new settings before any is used, so that failures change nothing.
+    /// Makes all parts of the new settings before any part is used, so that a failure changes nothing.
     private func prepare(
         _ loaded: LoadedSettings
     ) throws -> (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared]) {
@@ -62,13 +62,13 @@ extension Gateway {
 }
 
 extension Settings {
-    /// Restores the settings that a reload cannot change.
+    /// Restores the former values of settings that a reload cannot change.
     ///
     /// - Parameter backing: The store in use.
     /// - Returns: A warning for each setting that takes effect at the next start.
     fileprivate mutating func keepFixed(of former: Settings, by backing: any StoreBacking) -> [String] {
         var warnings: [String] = []
-        // Bound listeners are matched with their settings by position.
+        // Bound listeners are matched with their settings by index.
         if former.listen.map(\.address) != self.listen.map(\.address) {
             warnings.append("listen: the addresses have changed; the whole list takes effect at the next start")
             self.listen = former.listen

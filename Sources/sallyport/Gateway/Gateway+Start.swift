@@ -18,9 +18,9 @@ extension Gateway {
     ///
     /// - Parameters:
     ///   - terminal: Turns log lines into text for a person. `nil` to write them to standard output unchanged.
-    ///   - signals: The signals to the process since its start.
+    ///   - signals: The stream of signals to the process since its start.
     ///   - reload: Reads the settings again on SIGHUP. `nil` if they cannot be read again.
-    /// - Throws: `StartRefusal` or `ListenerError` with the setting.
+    /// - Throws: `StartRefusal` or `ListenerError`, which names the setting at fault.
     static func start(
         _ loaded: LoadedSettings,
         terminal: TerminalLog? = nil,
@@ -31,7 +31,7 @@ extension Gateway {
         do {
             return try await self.start(loaded, logs, terminal: terminal, signals: signals, reload: reload)
         } catch {
-            // Log lines may contain more details than the error.
+            // Flushed, because log lines may contain more details than the error.
             _ = logs.flush(timeout: .milliseconds(500))
             throw error
         }
@@ -101,7 +101,7 @@ extension Gateway {
         let unknownHosts = UnknownHosts(logger: logger)
         let proxyNotices = ProxyNotices(logger: logger)
         for eventLoop in group.loops {
-            // The path loop is made on its event loop and used only there.
+            // The `PathLoop` is made on its event loop and used only there.
             let loop = try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
                 caches.register(cache, on: eventLoop)
@@ -165,7 +165,7 @@ extension Gateway {
         return gateway
     }
 
-    /// Registers metrics that are read at a scrape instead of being counted.
+    /// Registers metrics whose values are read at each scrape.
     func registerMetrics() {
         let registry = self.foundations.registry
         registry.read(MetricNames.configLastReloadSuccessful) {
@@ -196,7 +196,7 @@ extension Gateway {
             }
         }
         PathMetricIDs.showServers(in: registry) { self.state.withLock { $0.assembly }.configuration.metrics }
-        // Of several certificates with the same name, the metric shows the first to expire.
+        // If several certificates have equal names, the metric shows the earliest expiry.
         registry.read(all: MetricNames.tlsCertificateNotAfter) {
             let inUse = self.state.withLock { $0.assembly }.tls.first?.settings.certificates.compactMap(\.facts) ?? []
             return Dictionary(grouping: inUse, by: \.title).sorted { $0.key < $1.key }.compactMap { title, facts in
@@ -209,7 +209,7 @@ extension Gateway {
     }
 
     /// Starts to follow changes of clients. Waits up to two seconds for the first read, so that no client is used
-    /// without its changes. If the store is unavailable, other requests fail anyway.
+    /// without its changes. If the store is unavailable, requests that need it fail anyway.
     func startClients() async {
         let overlay = self.foundations.clientOverlay
         overlay.notify { [loops = self.loops, caches = self.foundations.caches, group = self.group] losses in
@@ -223,15 +223,15 @@ extension Gateway {
         }
     }
 
-    /// Applies an assembly, at the start and at a reload. This cannot fail.
+    /// Applies an assembly, at the start and at a reload. Cannot fail.
     ///
-    /// - Parameter operators: The new endpoints of other listeners. Empty to keep the old ones.
+    /// - Parameter operators: The new endpoints of the admin and management listeners. Empty to keep the present ones.
     /// - Returns: The static users whose sessions must end.
     @discardableResult
     func use(_ assembly: Assembly, _ operators: [EndpointServer.Prepared] = []) async -> KnownUsers.Changes {
         let settings = assembly.settings
         await self.resolveNames(of: assembly.configuration.targets)
-        // This comes first, so that no sign-in with an old password begins.
+        // Adopted before the other parts, so that no sign-in with an old password begins.
         let changes = self.foundations.users.adopt(settings.fixedUsers?.settings)
         await self.loops.onEach {
             $0.adopt(assembly.configuration)
@@ -254,8 +254,8 @@ extension Gateway {
         return changes
     }
 
-    /// Resolves names of apps that have no addresses yet, for two seconds at most. The addresses of a name are servers,
-    /// and a session stays with one of them from its first request.
+    /// Resolves names of apps that have no addresses yet, for two seconds at most. Each address of a name is a server,
+    /// and a session stays with one server from its first request.
     private func resolveNames(of targets: [UpstreamTarget]) async {
         let deadline = NIODeadline.now() + .seconds(2)
         for target in targets { target.refreshNames(now: .now()) }
@@ -357,7 +357,7 @@ extension Gateway {
         }
     }
 
-    /// Returns the memory of a burst to the system when the gateway is quiet again.
+    /// Starts to return freed memory to the system periodically, while the gateway is quiet after a burst.
     func returnMemory() {
         let pause = TimeAmount(HeapReturn.interval)
         self.group.next().scheduleRepeatedTask(initialDelay: pause, delay: pause) { _ in
@@ -375,7 +375,7 @@ extension Gateway {
         }
     }
 
-    /// Resolves the names of apps, removes expired records and measures the number of live sessions, in the background.
+    /// Starts the background tasks that resolve the names of apps, remove expired records and count live sessions.
     func keepUp() {
         self.group.next().scheduleRepeatedTask(initialDelay: .zero, delay: .seconds(30)) { _ in
             Task.detached { self.foundations.backing.collectExpired() }

@@ -13,8 +13,8 @@ import Synchronization
 import UnixSignals
 
 extension Gateway {
-    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM ends the process at once. The SIGHUP of
-    /// a closed terminal stops a gateway that ran in the foreground.
+    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM ends the process at once. In the
+    /// foreground, the SIGHUP of a closed terminal stops the gateway.
     ///
     /// - Parameter pidFile: The file with the process id, which is removed at the end.
     func runUntilSignalled(pidFile: String? = nil) async {
@@ -30,12 +30,12 @@ extension Gateway {
             } else if signal == .sighup, !isClosed {
                 await self.reloadSettings()
             } else if stopping == nil {
-                // No load balancer uses a gateway that a person runs in a terminal.
+                // A gateway that a person runs in a terminal has no load balancer to wait for.
                 let isByHand = isClosed || signal == .sigint && Terminal.isThere
                 await self.announceStop("\(signal)", isByHand: isByHand)
                 stopping = Task {
                     await self.drainAndStop(isByHand: isByHand)
-                    // The drain also ends if requests were cut off, but that is not a success.
+                    // If a second signal cut requests off, the drain also ends, but the status is not 0.
                     self.end(self.ending.withLock { $0.isCutShort } ? 1 : 0)
                 }
             } else {
@@ -46,7 +46,7 @@ extension Gateway {
         }
     }
 
-    /// Ends the process. If there are several calls, the first one decides the status.
+    /// Ends the process. The first call decides the status, and later calls never return.
     private func end(_ status: Int32) -> Never {
         let (isFirst, pidFile) = self.ending.withLock { ending in
             defer { ending.hasBegun = true }
@@ -79,7 +79,8 @@ extension Gateway {
         )
     }
 
-    /// Ends the process at `deadline`, even with calls under way. A supervisor would kill it later, without last lines.
+    /// Ends the process at `deadline`, even with calls under way. A supervisor would kill it later, without its last
+    /// log lines.
     private func stop(by deadline: ContinuousClock.Instant) {
         Task.detached {
             try? await Task.sleep(until: deadline)
@@ -89,7 +90,7 @@ extension Gateway {
         }
     }
 
-    /// Closes all connections, as at the end of the drain time, and ends the process.
+    /// Closes all connections without waiting for requests, and ends the process.
     private func stopAtOnce() async {
         // An event loop that does not answer must not delay the end.
         Task.detached {
@@ -104,9 +105,9 @@ extension Gateway {
         self.end(1)
     }
 
-    /// Ends readiness first, then new connections, then requests under way, then the rest.
+    /// Ends readiness first, then new connections, then requests under way, then the other parts.
     ///
-    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once.
+    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once, without a delay.
     func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in
             state.isDraining = true
@@ -118,8 +119,8 @@ extension Gateway {
         await self.loops.onEach { $0.drain() }
         let delay = isByHand ? .zero : drain.delay
         try? await Task.sleep(for: delay)
-        // Some load balancers ignore readiness and connect until the end. Their connections are served, and the bytes
-        // that were sent are read.
+        // Some load balancers ignore readiness and connect until the listener closes. These last connections are
+        // served, and bytes that were already sent are read.
         let moment = min(delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
             if moment > .zero { await listener.takeLast(within: moment) }
@@ -135,7 +136,7 @@ extension Gateway {
             try? await Task.sleep(for: .milliseconds(50))
         }
         await self.loops.onEach { $0.closeAll() }
-        // Log lines are flushed before waiting for providers or collectors: the supervisor may not wait that long.
+        // Log lines are flushed before waiting for providers or collectors: a supervisor may not wait that long.
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .milliseconds(500))
         async let lastSpans: Void? = self.traces?.stop(until: deadline)

@@ -8,19 +8,19 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// Ends sessions of users whom a reload removes or whose passwords it changes, and the tokens of removed clients.
+/// The end of sessions of users whom a reload removes or whose passwords it changes, and of tokens of removed clients.
 extension Gateway {
-    /// Ends what a reload has removed. It is called when every part of the gateway uses the new settings, so existing
-    /// sessions are found and no new ones begin.
+    /// Ends the sessions and tokens of users and clients that a reload has removed or changed. Must be called once all
+    /// parts use the new settings, so that every session is found and no new session begins.
     ///
     /// Sessions of a removed user are treated as ended wherever they are read (`UserDirectory`), so that an operator
     /// can bring the user back. Sessions of a user with another password end in the store, for every gateway. The
     /// grants of a removed client are treated as ended wherever they are read (`ClientDirectory`), even if the client
-    /// returns; cached ones and open streams end here.
+    /// returns. Cached grants and open streams end here.
     func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
         let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
         if !changes.gone.isEmpty {
-            // Every cached session is read again, also for open streams. A loop that cannot confirm is shutting down.
+            // Every cached session is read again, also for open streams. The call fails only during a shutdown.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }
         for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }

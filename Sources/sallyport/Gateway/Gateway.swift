@@ -7,7 +7,7 @@ import Synchronization
 import Transport
 import Vocabulary
 
-/// The running gateway, which `run` and `demo` start, reload and stop.
+/// A running gateway, as started by `run` and `demo`.
 final class Gateway: Sendable {
     struct State {
         var assembly: Assembly
@@ -18,7 +18,7 @@ final class Gateway: Sendable {
         var settings: Settings { self.assembly.settings }
     }
 
-    /// The state of the end of the process.
+    /// The progress of ending the process.
     struct Ending {
         /// True if a second signal has cut the drain short.
         var isCutShort = false
@@ -34,7 +34,8 @@ final class Gateway: Sendable {
     let providerGroup: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
-    /// Limits the connections of proxies that send checks. Checks continue while the public listeners are full.
+    /// Limits connections to `authorization.listen`, separately from the public listeners, so that checks continue
+    /// while these are full.
     let authorizationGate: ConnectionGate
     /// Exports traces. `nil` if nothing is traced.
     let traces: TraceExporter?
@@ -45,8 +46,8 @@ final class Gateway: Sendable {
     let reload: (@Sendable () throws -> LoadedSettings)?
     let state: Mutex<State>
     let listeners: Mutex<[Listener]> = Mutex([])
-    /// The signals to this process. Those that stop it are trapped before the first listener is announced, because a
-    /// script that waits for that line may send a signal at once.
+    /// The signals to this process. The signals that stop it are trapped before the first listener is announced in the
+    /// log, because a script that waits for the log line may send a signal at once.
     let signals: ServingSignals
     let admin: Mutex<EndpointServer?> = Mutex(nil)
     let certificates = CertificateWatch(CertificateFiles(judges: .gateway))
@@ -94,7 +95,7 @@ final class Gateway: Sendable {
 
     var adminPort: Int? { self.admin.withLock { $0?.port } }
 
-    /// Returns whether the gateway should get requests, and the checks.
+    /// Returns whether the gateway is ready for requests, and the result of each check.
     func isReady() -> (ready: Bool, checks: [ReadinessCheck]) {
         let (isDraining, reloaded, tls) = self.state.withLock {
             ($0.isDraining, $0.lastReloadSucceeded, $0.assembly.tls)
@@ -104,8 +105,7 @@ final class Gateway: Sendable {
             [
                 (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
                 (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
-                // After a bad file the old configuration stays in use. Operators should look at it, but requests are
-                // served.
+                // Always ok: after a reload fails, the old configuration stays in use, and requests are served.
                 (
                     name: "configuration", ok: true,
                     detail: reloaded ? "current" : "last reload failed, the old configuration is in use"
@@ -114,7 +114,7 @@ final class Gateway: Sendable {
         return (checks.allSatisfy { $0.ok }, checks)
     }
 
-    /// Whether the listeners with TLS have their certificates. Empty if there are no such listeners.
+    /// Returns the check that all TLS listeners have certificates. Empty if no listener uses TLS.
     private static func certificateChecks(_ tls: [ListenerTLS]) -> [ReadinessCheck] {
         if tls.isEmpty { return [] }
         let isMissing = tls.contains(where: \.awaitsCertificate)

@@ -1,10 +1,10 @@
 import Glibc
 import UnixSignals
 
-/// The signals that a serving process handles, in the order of their arrival. They are trapped in two steps, so that a
-/// SIGTERM ends a start that is waiting.
+/// The signals that a serving process handles, in the order of their arrival. The signals that stop the process are
+/// trapped last, so that a SIGTERM ends a start that is waiting.
 struct ServingSignals: Sendable {
-    /// Signals that would end the process without a handler, but are not meant to stop a gateway.
+    /// Signals that are logged and otherwise ignored. Without a handler, they would end the process.
     static let ignored: [UnixSignal] = [.sigusr1, .sigusr2, .sigalrm]
 
     /// The signals that stop a gateway.
@@ -32,8 +32,8 @@ struct ServingSignals: Sendable {
         Task { for await signal in sequence { continuation.yield(signal) } }
     }
 
-    /// Makes SIGHUP and the ignored signals do nothing until they are trapped. A signal that the system ignores
-    /// (`SIG_IGN`) could not be trapped, so it gets a handler.
+    /// Makes SIGHUP and the ignored signals do nothing until they are trapped. They get an empty handler, because
+    /// signals with `SIG_IGN` could not be trapped.
     ///
     /// The first process of a container gets no signal without a handler (signal(7), pid_namespaces(7)). As that
     /// process, the gateway therefore handles the stop signals and ends itself.

@@ -6,12 +6,12 @@ import Settings
 import Glibc
 #endif
 
-/// The terminal of the person who started the process.
+/// The terminal of the process, if a person started it in one.
 enum Terminal {
     /// True if standard output is a terminal.
     static var isShown: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// True if Ctrl-C may come from a person, because the process has a terminal.
+    /// True if the process has a terminal, so that a person may press Ctrl-C.
     static var isThere: Bool { isatty(STDIN_FILENO) == 1 || self.isShown }
 
     /// True if the process is in the foreground of its terminal. In the background (`&`) it may outlive the terminal.
@@ -19,7 +19,7 @@ enum Terminal {
         [STDIN_FILENO, STDOUT_FILENO].contains { isatty($0) == 1 && tcgetpgrp($0) == getpgrp() }
     }
 
-    /// Makes the log that turns lines into text. `nil` if lines are written as JSON.
+    /// Returns a log that prints lines as text. `nil` if lines are written as JSON.
     static func log(_ settings: LogSettings) -> TerminalLog? {
         switch settings.format {
         case .json: nil
@@ -30,7 +30,7 @@ enum Terminal {
 }
 
 extension Settings {
-    /// The line for a started gateway:
+    /// The log line that announces a started gateway:
     /// `ready: http://localhost/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.test, sessions in memory`
     var readyLine: String {
         let host = self.hosts.first { !$0.publicURL.isWildcard } ?? self.hosts.first

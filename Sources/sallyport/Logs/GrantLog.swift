@@ -2,10 +2,10 @@ import Logging
 import Sessions
 import SignOn
 
-/// Logs what happens to providers' tokens. The session ids in the lines are public.
+/// Logs renewals and losses of providers' tokens. The lines contain session ids, which are not secret.
 final class GrantLog: Sendable {
     private let logger: Logger
-    /// Limits the lines. In an outage of the provider, every session in use fails.
+    /// Limits the lines about failed renewals. During an outage of the provider, every renewal fails.
     private let later = SeldomLine()
 
     init(logger: Logger) {

@@ -1,6 +1,6 @@
 import Logging
 
-/// Logs why a provider's answer could not be used, if no refusal is recorded.
+/// Logs the reasons why a provider gave no usable answer, which the audit stream does not record.
 final class OutageLog: Sendable {
     private let name: String
     private let logger: Logger

@@ -1,7 +1,7 @@
 import Synchronization
 import Vocabulary
 
-/// Limits a log line that any request may cause to one a minute.
+/// Limits a log line that any request may cause to once a minute.
 final class SeldomLine: Sendable {
     private struct State {
         var saidAt: UnixTime?
@@ -17,7 +17,7 @@ final class SeldomLine: Sendable {
         self.clock = clock
     }
 
-    /// Returns the number of lines skipped since the last one. `nil` if this line must be skipped, too.
+    /// Returns the number of lines skipped since the last logged line. `nil` if this line must be skipped, too.
     func due() -> Int? {
         let now = self.clock.now()
         return self.state.withLock { state in

@@ -5,19 +5,19 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Warns once per field about values of users that cannot be sent to apps. Affected users are rejected or reach an app
-/// without the field, and no other line says why. Lines contain fields and claims, never values.
+/// Warns once per field about values of users that cannot be sent to apps. Requests of affected users are rejected or
+/// forwarded without the field, and no other line says why. The lines name fields and claims, never values.
 final class UnfitIdentities: Sendable {
     private let profile: IdentityProfile
-    /// The claims from which the traits are made. `nil` if the provider has traits itself.
+    /// The mapping from claims to traits. `nil` if the provider reports traits itself.
     private let claims: ClaimSettings?
     /// The beginning of each line.
     private let place: String
     private let logger: Logger
-    /// The values that were reported since the configuration was loaded.
+    /// The problems that were logged since the configuration was loaded.
     private let said = Mutex<Set<UnfitValue>>([])
 
-    /// - Parameter provider: The provider of the users. `nil` without a provider.
+    /// - Parameter provider: The provider of the users. `nil` if none is configured.
     init(_ profile: IdentityProfile, _ provider: NamedProvider?, logger: Logger = Logger(label: "sallyport")) {
         self.profile = profile
         self.claims = provider?.settings.claimMapping
@@ -25,13 +25,13 @@ final class UnfitIdentities: Sendable {
         self.logger = logger
     }
 
-    /// Examines the identity of a session that begins or that a provider confirms.
+    /// Logs new problems with the identity of a session that begins or that a provider confirms.
     func note(_ session: Session) {
         let news = self.profile.unfit(session).filter { unfit in self.said.withLock { $0.insert(unfit).inserted } }
         for unfit in news { self.logger.warning("\(self.place): \(self.words(unfit))") }
     }
 
-    /// Returns log lines for values of a session that cannot be sent.
+    /// Returns a line for each value of a session that cannot be sent, even if it was logged before.
     func findings(of session: Session) -> [String] {
         self.profile.unfit(session).map { "\(self.place): \(self.words($0))" }
     }

@@ -11,7 +11,7 @@ final class UnknownHosts: Sendable {
         self.logger = logger
     }
 
-    /// - Parameter known: The names of the hosts.
+    /// - Parameter known: The names of the configured hosts.
     func notify(_ name: String, _ known: [String], _ peer: IPAddress) {
         guard let untold = self.line.due() else { return }
         let shown = known.prefix(20).joined(separator: ", ") + (known.count > 20 ? ", ..." : "")

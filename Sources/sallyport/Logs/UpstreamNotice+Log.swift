@@ -5,7 +5,7 @@ import RequestPath
 import Vocabulary
 
 extension UpstreamNotice {
-    /// Logs a warning for the operator, with the app in a field.
+    /// Logs a warning for the operator. The app is named in the line's metadata.
     func log(to logger: Logger) {
         var metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "reason": "\(self.reason.rawValue)"]
         if let field = self.field { metadata["field"] = "\(field)" }
@@ -24,7 +24,7 @@ extension UpstreamNotice {
 }
 
 extension ServerNotice {
-    /// Logs that a server of an app is left out, or serves again.
+    /// Logs that a server of an app no longer gets requests, or serves again.
     func log(to logger: Logger) {
         let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
         if let fault = self.fault {
@@ -36,7 +36,7 @@ extension ServerNotice {
 }
 
 extension NameNotice {
-    /// Counts a lookup, and logs its changes.
+    /// Counts a lookup in the metrics, and logs a change of the addresses or of the outcome.
     func note(in registry: MetricsRegistry, _ logger: Logger) {
         let result =
             switch self.change {

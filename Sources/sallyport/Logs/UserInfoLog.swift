@@ -1,7 +1,7 @@
 import Logging
 import Observability
 
-/// Counts and logs sign-ins that continue without an answer of the provider's userinfo endpoint.
+/// Counts and logs sign-ins that continue although the provider's userinfo endpoint gave no usable answer.
 final class UserInfoLog: Sendable {
     private let name: String
     private let registry: MetricsRegistry

@@ -8,27 +8,27 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A configured provider, made from one configuration.
+/// The running parts of a provider, made from one configuration.
 struct AssembledProvider: Sendable {
     let roles: ProviderRoles
     /// The OpenID issuer. `nil` for a provider of another kind.
     private(set) var issuer: OpenIDIssuer?
-    /// The values that determine how the issuer is reached and verified. `nil` without an issuer.
+    /// The values that determine how the issuer is reached and verified. `nil` if `issuer` is `nil`.
     private(set) var origin: IssuerOrigin?
     /// Kratos. `nil` for a provider of another kind.
     private(set) var kratos: KratosProvider?
-    /// The endpoints that the provider answers itself.
+    /// The endpoints whose requests are forwarded to the provider.
     private(set) var forwarding: [ForwardingEndpoint] = []
     /// Returns true while the provider is known not to answer.
     private(set) var isAway: @Sendable () -> Bool = { false }
-    /// Receives the reason why the provider gave no answer.
+    /// Called with the reason when the provider gives no usable answer.
     fileprivate(set) var reportOutage: @Sendable (String) -> Void = { _ in }
 
     /// Makes the provider. Without settings, the result has no roles.
     ///
     /// - Parameter former: The provider in the configuration that this one replaces. Its issuer is kept with its state,
-    ///   unless the new settings reach or verify it differently.
-    /// - Throws: `StartRefusal` with the setting.
+    ///   unless the new settings change how the issuer is reached or verified.
+    /// - Throws: `StartRefusal`, which names the setting at fault.
     static func make(
         _ named: NamedProvider?,
         _ foundations: Foundations,
@@ -43,7 +43,7 @@ struct AssembledProvider: Sendable {
         return provider
     }
 
-    /// Makes the verifiers of `native_social`. Their servers are reached like the provider.
+    /// Makes the verifiers of `native_social`. Calls use the first provider's proxies.
     static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
         try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies
@@ -58,7 +58,7 @@ struct AssembledProvider: Sendable {
     }
 }
 
-/// A provider, with the parts that the hosts of its users need.
+/// A provider, with the parts that the hosts of its users use.
 struct AssembledRealm: Sendable {
     let users: RealmUsers
     let realm: Realm
@@ -69,16 +69,16 @@ struct AssembledRealm: Sendable {
     let tokens: (any ForeignTokens)?
     /// Verifies the provider's refresh tokens. `nil` if the provider does not verify any.
     let refreshTokens: (any ForeignTokens)?
-    /// Reports values of users that cannot be sent in fields.
+    /// Logs values of users that cannot be sent in header fields.
     let unfit: UnfitIdentities
 
     /// - Parameters:
     ///   - named: The provider's settings. `nil` if no provider is configured.
     ///   - otherIssuers: The issuers of all other providers.
-    ///   - identity: The fields for apps.
+    ///   - identity: The identity headers for apps.
     ///   - clients: The registered OAuth clients.
     ///   - former: The realms of the configuration that this one replaces.
-    /// - Throws: `StartRefusal` with the setting.
+    /// - Throws: `StartRefusal`, which names the setting at fault.
     init(
         _ named: NamedProvider?,
         besides otherIssuers: Set<String>,

@@ -53,7 +53,7 @@ extension AssembledProvider {
         )
     }
 
-    /// Adds a provider for opaque access tokens to `tokens`, and returns another for the accepted refresh tokens.
+    /// Returns `tokens` with a provider for opaque access tokens, and a provider for the accepted refresh tokens.
     fileprivate static func introspection(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
@@ -90,7 +90,7 @@ extension AssembledProvider {
     }
 }
 
-/// The values that determine how an issuer is reached and verified. An issuer is kept while they are equal.
+/// The values that determine how an issuer is reached and verified. A reload keeps the issuer if they are equal.
 struct IssuerOrigin: Equatable {
     let issuer: String
     let algorithms: [String]

@@ -12,8 +12,8 @@ struct ProviderAssembly: Sendable {
     private let check: @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]?
 
     /// - Parameters:
-    ///   - own: The settings of the kind.
-    ///   - check: Checks the provider. It is not called for settings without a URL (`ProviderSettings.calledURL`).
+    ///   - own: The type of the kind's settings.
+    ///   - check: Checks the provider. Not called for settings without a URL (`ProviderSettings.calledURL`).
     init<Own: ProviderSettings>(
         _ own: Own.Type,
         assemble: @escaping @Sendable (Own, ProviderSite) throws -> AssembledProvider,
@@ -55,8 +55,8 @@ extension ProviderAssembly {
 
 /// The context for making a provider.
 struct ProviderSite: Sendable {
-    /// The clock for providers' tokens, whose times come from the provider's clock. Unlike the store's clock, it
-    /// follows changes of the machine's clock.
+    /// The clock for checking times in providers' tokens, which come from the provider's clock. Unlike the store's
+    /// clock, it follows changes of the machine's clock.
     static let clock = Clock.system
 
     /// The provider's name in log lines and errors.
@@ -65,7 +65,7 @@ struct ProviderSite: Sendable {
     /// The provider in the configuration that the new one replaces. `nil` if the provider is new.
     let former: AssembledProvider?
     let proxies: OutgoingProxies
-    /// Receives the reason why the provider gave no answer.
+    /// Called with the reason when the provider gives no usable answer.
     let reportOutage: @Sendable (String) -> Void
 
     init(named: NamedProvider, foundations: Foundations, former: AssembledProvider?) {

@@ -8,27 +8,26 @@ import Vocabulary
 
 /// Logs when a provider becomes unusable or usable again, and reports it in the readiness checks.
 ///
-/// Each issuer fetches its documents in the background without logging. This watch looks at the results and sends
-/// nothing.
+/// Each issuer fetches its documents in the background without logging. This watch only reads the results.
 final class ProviderWatch: Sendable {
     private enum Subject: String, CaseIterable {
         case metadata, endpoints, keys, sessions
     }
 
-    /// A provider, and what is known about it.
+    /// The state of a watched provider.
     private struct Watched {
         /// The beginning of each line about the provider.
         let name: String
         let issuer: OpenIDIssuer?
         let kratos: KratosProvider?
-        /// True if a gateway is not ready before it has reached the provider. `nil` if that depends on whether users of
-        /// some host have no other way to sign in.
+        /// True if the gateway is not ready until it has reached the provider, false if it does not wait for it. `nil`
+        /// if it waits only for a provider without which users of some host cannot sign in.
         let isEssential: Bool?
-        /// For each of the provider's hosts, all other providers that its users can sign in at.
+        /// For each of the provider's hosts, all other providers at which the host's users can sign in.
         let others: [[Realm]]
-        /// The logged reason why each subject is unavailable.
+        /// The last logged reason for each subject that is unavailable.
         var reasons: [Subject: String] = [:]
-        /// True if the metadata of an issuer of this realm were known at any time since the start.
+        /// True if the metadata of this realm's issuer have been known at any time since the start.
         var wasKnown = false
     }
 
@@ -37,7 +36,7 @@ final class ProviderWatch: Sendable {
         var task: Task<Void, Never>?
     }
 
-    /// The interval between two looks.
+    /// The interval between two checks.
     private static let interval = Duration.seconds(1)
 
     private let logger: Logger
@@ -70,7 +69,7 @@ final class ProviderWatch: Sendable {
                 )
                 if let former = former[realm.realm] {
                     if issuer === former.issuer, kratos === former.kratos { watched.reasons = former.reasons }
-                    // The metadata may have arrived since the last look.
+                    // The metadata may have arrived since the last check.
                     watched.wasKnown = former.wasKnown || former.issuer?.isKnown == true
                 }
                 state.providers[realm.realm] = watched
@@ -92,11 +91,12 @@ final class ProviderWatch: Sendable {
         self.state.withLock { $0.task }?.cancel()
     }
 
-    /// The readiness checks. A provider without discovery has none.
+    /// The readiness checks, one for each provider with discovery.
     ///
-    /// A check stays passed once any issuer of its realm was known. If a reload configures an unreachable issuer,
-    /// nobody can sign in, but existing sessions continue, so no gateway should leave the load balancer. A provider is
-    /// not waited for either if each of its hosts has another usable one, unless the settings require it.
+    /// Once the metadata of any issuer of a realm have been known, the realm's check always passes. If a reload
+    /// configures an unreachable issuer, nobody can sign in, but existing sessions continue, so the gateway should get
+    /// requests. A check also passes if each of the provider's hosts has another usable provider, unless the settings
+    /// require it.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
         func isUsable(_ realm: Realm) -> Bool {
@@ -139,7 +139,7 @@ final class ProviderWatch: Sendable {
         self.settle(.keys, issuer.keys.failure, provider, realm) { reason in "its keys cannot be read: \(reason)" }
     }
 
-    /// Logs a new reason, or the end of one.
+    /// Logs a new reason, or that a former reason no longer applies.
     private func settle(
         _ subject: Subject,
         _ reason: String?,

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// Makes the event loops read the time again when the store has set its clock, because each loop caches the time. Until
-/// all have read it, the gateway is not ready.
+/// Makes the event loops read the time again after the store has set its clock, because each loop caches the time.
+/// Until all loops have read it, the gateway is not ready.
 final class ClockSpread: Sendable {
     private struct State {
-        /// Makes every event loop read the time. `nil` until there are event loops.
+        /// Makes every event loop read the time. `nil` until `follow` is called.
         var spread: (@Sendable () async -> Void)?
         var running = 0
     }
 
     private let state = Mutex(State())
 
-    /// True if every event loop knows the time.
+    /// True if every event loop has read the time since the clock was last set.
     var isDone: Bool { self.state.withLock { $0.running == 0 } }
 
     /// Calls `spread` each time the clock is set from now on.

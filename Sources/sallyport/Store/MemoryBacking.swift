@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Storage of the records in this process's memory.
+/// The store in this process's memory.
 struct MemoryBacking: StoreBacking {
     let limiter: any RateLimiter
     let clock: Clock
@@ -19,11 +19,11 @@ struct MemoryBacking: StoreBacking {
     var store: any RecordStore { self.memory }
     var databaseSystem: String? { nil }
 
-    /// The only check passes even if the store is full: signed-in users continue, and no other gateway has their
-    /// sessions.
+    /// The only check passes even if the store is full, because signed-in users can continue, and no other gateway has
+    /// their sessions.
     var checks: [ReadinessCheck] { [(name: "store", ok: true, detail: self.room)] }
 
-    /// Says where the records are, and which limits are reached.
+    /// A text that says where the records are and which limits are reached.
     private var room: String {
         var words = ["in this process's memory"]
         let store = self.memory

@@ -6,7 +6,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The Redis that gateways share: client, store and messages for the operator.
+/// The store in a Redis that gateways share, with its client, log lines and readiness checks.
 final class RedisBacking: StoreBacking {
     let limiter: any RateLimiter
     private let redis: RedisStore
@@ -20,9 +20,9 @@ final class RedisBacking: StoreBacking {
     /// Prepares the parts. Nothing connects before `start()`.
     ///
     /// - Parameters:
-    ///   - lapsed: Receives sessions that have expired.
+    ///   - lapsed: Called with each session that has expired.
     ///   - clock: A monotonic clock for this process, and for Redis's records until Redis has reported its time.
-    /// - Throws: `StartRefusal` with the setting.
+    /// - Throws: `StartRefusal`, which names the setting at fault.
     init(
         _ settings: RedisSettings,
         keys: ProcessKeys,
@@ -50,7 +50,7 @@ final class RedisBacking: StoreBacking {
                     journal.note(event)
                 }
             )
-            // This limits how long the log waits for the reason why Redis does not answer.
+            // The patience limits how long the log waits for the reason why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
                 settings,
@@ -85,7 +85,7 @@ final class RedisBacking: StoreBacking {
         await self.watch.start()
     }
 
-    /// Returns true if the settings differ at most in the users and passwords of Redis.
+    /// Returns true if the store's settings differ at most in the users and passwords of Redis.
     func mayReload(_ former: StoreSettings, _ new: StoreSettings) -> Bool {
         guard let one = former.redis, let other = new.redis else { return former == new }
         var same = new
@@ -93,7 +93,7 @@ final class RedisBacking: StoreBacking {
         return former == same && Self.isSame(apartFromCredentials: one, other)
     }
 
-    /// Returns true if two settings differ at most in the users and passwords of their URLs.
+    /// Returns true if the Redis settings differ at most in the users and passwords of their URLs.
     private static func isSame(apartFromCredentials one: RedisSettings, _ other: RedisSettings) -> Bool {
         var same = other
         same.url = one.url
@@ -114,7 +114,7 @@ final class RedisBacking: StoreBacking {
 
     func followClock(_ spread: @escaping @Sendable () async -> Void) { self.clockSpread.follow(spread) }
 
-    /// Lets gateways compare their secrets with each other.
+    /// Starts to compare this gateway's secrets with the secrets of other gateways.
     func join() async { await self.secretWatch.start() }
 
     /// Waits for the answers to commands under way, then closes.
@@ -149,9 +149,9 @@ final class RedisBacking: StoreBacking {
         let dangers = unsafe + forgetful
         return [
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
-            // Without writes users cannot sign in and transfers fail, so the gateway is not ready although sessions can
-            // be read. `NOREPLICAS` is also the only sign of a primary that was cut off, whose gateways must not get
-            // requests that others can serve. The primary is retried without requests, so an idle gateway recovers.
+            // If writes are refused, users cannot sign in and transfers fail, so the gateway is not ready, although
+            // sessions can be read. `NOREPLICAS` is also the only sign of an isolated primary, whose gateways must not
+            // get requests that others can serve. The primary is retried without requests, so idle gateways recover.
             (
                 "store_writes", refusals.isEmpty,
                 refusals.isEmpty
@@ -163,7 +163,7 @@ final class RedisBacking: StoreBacking {
                 knowsTime
                     ? "every event loop uses the store's time" : "the event loops do not know the store's time yet"
             ),
-            // Only the later gateway is not ready. One gateway with a wrong secret must not take the earlier ones down.
+            // Only the later gateway is not ready. A gateway with a wrong secret must not take earlier ones down.
             (
                 "store_secrets", strangers.earlier == 0,
                 RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"
@@ -232,10 +232,10 @@ final class RedisBacking: StoreBacking {
 }
 
 extension RedisStatus {
-    /// The number of connections that serve, one for each event loop and primary.
+    /// The number of established connections, at most one for each event loop and primary.
     fileprivate var upCount: Int { self.nodes.reduce(0) { $0 + $1.connectedLoops } }
 
-    /// The number of missing connections. Before a primary is found, there is one for each event loop.
+    /// The number of missing connections. Until a primary is found, one is missing for each event loop.
     fileprivate var downCount: Int { self.loops * max(self.nodes.count, 1) - self.upCount }
 }
 

@@ -5,7 +5,7 @@ import RedisStore
 import Synchronization
 import Vocabulary
 
-/// Logs changes between this gateway and its Redis: changes of state, not every failure.
+/// Logs changes in the state of Redis and of the connections to it. Single failures are not logged.
 final class RedisJournal: Sendable {
     private struct State {
         var primaryChanges = 0
@@ -19,7 +19,7 @@ final class RedisJournal: Sendable {
     private let audit: AuditStream
     private let clock: Clock
     private let state = Mutex(State())
-    /// Limits the lines. Each request may write without confirmation.
+    /// Limits the lines about unconfirmed writes, which any request may cause.
     private let shortage: SeldomLine
 
     init(logger: Logger, audit: AuditStream, clock: Clock) {
@@ -29,13 +29,13 @@ final class RedisJournal: Sendable {
         self.shortage = SeldomLine(clock: clock)
     }
 
-    /// The failovers and restarts that this gateway noticed.
+    /// The number of failovers and restarts that this gateway has noticed.
     var primaryChanges: Int { self.state.withLock { $0.primaryChanges } }
 
-    /// The sign-outs that were written again to primaries that had lost them.
+    /// The number of sign-outs that were written again to primaries that had lost them.
     var restoredEnds: Int { self.state.withLock { $0.restoredEnds } }
 
-    /// Returns for how long tokens with this lifetime that were minted before the last change may still be presented.
+    /// Returns the time until all tokens with this lifetime from before the last change of the primary have expired.
     func quarantine(of lifetime: Duration) -> Duration {
         guard let changedAt = self.state.withLock({ $0.changedAt }) else { return .zero }
         return min(max(lifetime - self.clock.now().since(changedAt), .zero), lifetime)
@@ -100,7 +100,7 @@ final class RedisJournal: Sendable {
         self.logger.log(level: level, "redis: \(words)", metadata: metadata)
     }
 
-    /// Logs the findings about gateways with other secrets.
+    /// Logs whether other gateways of this Redis have other secrets.
     func note(_ strangers: SecretRegister.Strangers) {
         guard let words = RedisMessages.strangers(strangers) else {
             return self.log(.info, "all gateways share a secret again")
@@ -119,7 +119,7 @@ final class RedisJournal: Sendable {
         self.audit.emit(AuditEvent(.storePrimaryChanged, code: .warning, details: details))
     }
 
-    /// Logs what makes a server unsafe, once until it changes.
+    /// Logs the settings and states that make a server unsafe, again only if their number changes.
     private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
         let dangers = RedisMessages.dangers(facts)
         let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []

@@ -4,14 +4,14 @@ import RedisStore
 import Synchronization
 import Vocabulary
 
-/// Finds out why Redis cannot be used, for the log and the readiness checks.
+/// Determines why Redis cannot be used, for the log and the readiness checks.
 ///
-/// A gateway also starts without Redis, and retries connecting without logging it. While a connection is missing, the
-/// checks of `check --network` run over separate connections: at once, and then every five seconds, because the reason
-/// may change.
+/// A gateway starts even if Redis is unavailable, and retries connecting without logging each try. While a connection
+/// is missing, the checks of `check --network` run over separate connections: at once, and then every five seconds,
+/// because the reason may change.
 ///
-/// A usable Redis may deny some commands. Every right that the gateway needs is therefore tried as in
-/// `check --network`: at the start, every ten seconds, and within a second after a denied command.
+/// A usable Redis may deny some commands (ACL). As in `check --network`, each right that the gateway needs is therefore
+/// tested: at the start, every ten seconds, and within a second after a denied command.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?
@@ -27,15 +27,15 @@ final class RedisWatch: Sendable {
         /// The missing rights, in words.
         var lack: String?
         var since: ContinuousClock.Instant?
-        /// The time of the next trial.
+        /// The time of the next test.
         var next = ContinuousClock.now
-        /// The number of denied commands at the last look.
+        /// The number of denied commands at the last test.
         var denials = 0
-        /// The time until which a denied command is reported even if the right was found.
+        /// The time until which a denied command is reported even if no right is found to be missing.
         var doubtedUntil: ContinuousClock.Instant?
     }
 
-    /// The interval between two looks for missing connections, which send nothing.
+    /// The interval at which the state of the connections is read, which sends nothing.
     private static let interval = Duration.seconds(1)
     private static let pause = Duration.seconds(5)
     private static let rightsPause = Duration.seconds(10)
@@ -49,20 +49,20 @@ final class RedisWatch: Sendable {
     /// Limits the repeated lines about missing rights.
     private let reminder = SeldomLine(clock: .steady())
 
-    /// - Parameter check: Makes the checks. Its patience limits the delay of log lines.
+    /// - Parameter check: Runs the checks. Its patience limits the delay of log lines.
     init(_ client: RedisClient, check: RedisCheck, logger: Logger) {
         self.client = client
         self.check = check
         self.logger = logger
     }
 
-    /// Why Redis cannot be used, and how to correct it. `nil` if it can be used, or if the reason is not known yet.
+    /// The reason why Redis cannot be used, and its correction. `nil` if it can be used or the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
     /// The rights that the gateway's user lacks, and how to grant them. `nil` if none is known to be missing.
     var missingRights: String? { self.state.withLock { $0.rights.lack } }
 
-    /// Starts the watch. If Redis can be reached, the rights have been tried once on return.
+    /// Starts the watch. If Redis is connected, tests the rights once before it returns.
     func start() async {
         if self.client.status.isConnected { await self.lookAtRights() }
         let task = Task {
@@ -93,7 +93,7 @@ final class RedisWatch: Sendable {
         guard !self.client.status.isConnected else { return self.settle() }
         guard self.state.withLock({ $0.next }) <= .now else { return }
         let obstacles = await self.check.obstacles()
-        // Redis may be back in the meantime. Without obstacles, connections may still be missing.
+        // Redis may have become available during the checks. Connections may be missing although no obstacle was found.
         guard !obstacles.isEmpty, !Task.isCancelled, !self.client.status.isConnected else { return }
         let reason = obstacles.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
         let isNew = self.state.withLock { state in
@@ -102,7 +102,7 @@ final class RedisWatch: Sendable {
             state.since = state.since ?? .now
             return state.reason != reason
         }
-        // The journal logs a primary that refuses to serve.
+        // `RedisJournal` already logs a primary that refuses to serve.
         guard isNew, !self.client.status.nodes.contains(where: { $0.refusal != nil }) else { return }
         for obstacle in obstacles {
             self.logger.error(
@@ -143,7 +143,7 @@ final class RedisWatch: Sendable {
             state.rights.next = .now + Self.rightsPause
             state.rights.denials = denials
             if wasDenied { state.rights.doubtedUntil = .now + Self.rightsPause }
-            // A missing right explains the denied command, even if the gateway can do without it.
+            // A missing right explains the denied command, even a right that the gateway does not strictly need.
             if lack != nil || missing.lacksCourtesy {
                 state.rights.doubtedUntil = nil
             } else if former.lack == nil || former.lack == Self.unexplained,

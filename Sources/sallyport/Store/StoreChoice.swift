@@ -6,14 +6,14 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The choice of the store. No other code depends on the kind of the store.
+/// Chooses the store by the settings. No other code depends on the kind of the store.
 enum StoreChoice {
     /// Returns the store of these settings, which does not connect before `start()`.
     ///
     /// - Parameters:
-    ///   - audit: Receives the ends of expired sessions. Commands leave it out.
-    ///   - logger: Receives the store's messages. Commands leave it out, because they report failures themselves.
-    /// - Throws: `StartRefusal` with the setting.
+    ///   - audit: Receives an event for each expired session. Omitted by commands.
+    ///   - logger: Receives the store's log lines. Omitted by commands, which report failures themselves.
+    /// - Throws: `StartRefusal`, which names the setting at fault.
     static func backing(
         _ settings: StoreSettings,
         sessions: SessionSettings = SessionSettings(),
@@ -49,7 +49,7 @@ enum StoreChoice {
         return MemoryBacking(store, clock: clock)
     }
 
-    /// Checks the servers of the store. Returns `nil` if the store has none.
+    /// Checks the servers of the store. Returns `nil` if the store has no servers.
     static func verdicts(on settings: StoreSettings) async throws -> [Verdict]? {
         guard let redis = settings.redis else { return nil }
         return try await RedisCheck.verdicts(on: redis)

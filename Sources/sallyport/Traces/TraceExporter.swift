@@ -9,12 +9,11 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Sends spans to a collector in a separate task, one batch at a time over one connection. No request waits for it.
+/// Sends spans to a collector in a separate task, one batch at a time over one connection. No request waits for this.
 final class TraceExporter: Sendable {
-    /// The limit for an answer (OTLP: 4 MiB).
+    /// The maximum size of an answer in bytes (OTLP: 4 MiB).
     private static let answerLimit = 4 << 20
-    /// The longest and the shortest time for the last spans of a gateway that stops. The shortest applies after a
-    /// drain.
+    /// The limits of the time for sending the last spans when the gateway stops. After a full drain, `least` applies.
     private static let lastWords = (most: Duration.seconds(5), least: Duration.seconds(1))
 
     let queue: SpanQueue
@@ -32,7 +31,7 @@ final class TraceExporter: Sendable {
     /// The pause before a batch is retried.
     private let pausing = Mutex<Task<Void, any Error>?>(nil)
 
-    /// - Throws: `StartRefusal` for an unusable file.
+    /// - Throws: `StartRefusal` for an unusable certificate or key file.
     init?(_ settings: Settings, client: CallClient, logger: Logger) throws {
         let telemetry = settings.telemetry
         let sampler = TraceSampler(ratio: telemetry.share, followsParent: telemetry.sampler.followsParent)
@@ -66,7 +65,7 @@ final class TraceExporter: Sendable {
         self.queue = SpanQueue(capacity: telemetry.queueSize, batch: telemetry.batchSize) { wake.yield() }
     }
 
-    /// Returns the resource attributes. Those in the settings replace detected ones.
+    /// Returns the resource attributes. Attributes in the settings replace detected attributes.
     private static func resource(_ settings: TelemetrySettings) -> [(name: String, value: String)] {
         var attributes = [(name: "service.name", value: settings.serviceName)]
         attributes += settings.attributes.map { ($0.name, $0.value) }
@@ -109,7 +108,7 @@ final class TraceExporter: Sendable {
 
     // MARK: The task
 
-    /// Starts the task.
+    /// Starts the task that sends spans.
     func start(on loop: any EventLoop) {
         let pause = TimeAmount(self.settings.batchDelay)
         loop.scheduleRepeatedTask(initialDelay: pause, delay: pause) { [wake = self.wake] _ in wake.yield() }
@@ -118,8 +117,8 @@ final class TraceExporter: Sendable {
 
     /// Sends the waiting spans, then ends the task. Later spans are dropped.
     ///
-    /// - Parameter deadline: The end of the gateway's time for requests. A collector that does not answer extends it by
-    ///   a second at most.
+    /// - Parameter deadline: The end of the gateway's drain time. The task ends at most a second later, even if the
+    ///   collector does not answer.
     func stop(until deadline: ContinuousClock.Instant) async {
         let limit = min(max(deadline - .now, Self.lastWords.least), Self.lastWords.most)
         let former = self.queue.lost(.failed)
@@ -147,7 +146,7 @@ final class TraceExporter: Sendable {
         var toldFull: UInt64 = 0
         for await _ in self.wakeUps {
             let isLast = self.isStopping.load(ordering: .relaxed)
-            // Spans wait in the queue in the meantime.
+            // While the collector is given a rest, spans wait in the queue.
             if rest.isOn(at: .now), !isLast { continue }
             let isDue = isLast || ContinuousClock.now - lastSent >= self.settings.batchDelay
             while !Task.isCancelled {
@@ -163,7 +162,7 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// The outcome of sending a batch.
+    /// The outcome of one try to send a batch.
     private enum Outcome {
         case taken(PartialSuccess)
         case refused(String)
@@ -171,7 +170,7 @@ final class TraceExporter: Sendable {
         case later(String, after: Duration?)
     }
 
-    /// Sends a batch until the collector accepts or rejects it, or its time is over.
+    /// Sends a batch, with retries, until the collector accepts or rejects it or the export timeout ends.
     ///
     /// - Returns: The pause that the collector requests, if it is longer than a batch may wait. `nil` otherwise.
     private func send(_ batch: [SpanBuffer]) async -> Duration? {
@@ -208,7 +207,7 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// Waits, unless the gateway stops.
+    /// Waits for this time, or until the gateway stops.
     private func pause(for wait: Duration) async {
         let pause = Task { try await Task.sleep(for: wait) }
         self.pausing.withLock { $0 = pause }
@@ -224,7 +223,7 @@ final class TraceExporter: Sendable {
         var call = OutgoingCall("POST", self.url, fields: self.fields, bodyLimit: Self.answerLimit)
         call.longBody = body
         call.timeLimit = self.settings.timeout
-        // A collector recognizes repeated spans by their ids.
+        // Retrying is harmless, because a collector recognizes repeated spans by their ids.
         call.isHarmlessTwice = true
         do throws(CallError) {
             let answer = try await self.transport.send(call)
@@ -238,7 +237,7 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// Logs newly dropped spans. They are dropped if more arrive than the collector accepts.
+    /// Logs newly dropped spans, which arrived faster than the collector accepts them.
     private func logDropped(_ told: inout UInt64) {
         let dropped = self.queue.lost(.queueFull)
         guard dropped > told else { return }

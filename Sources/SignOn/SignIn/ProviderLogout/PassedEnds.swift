@@ -2,10 +2,9 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Ends sessions that users end at the provider itself with requests that pass through the gateway.
+/// Ends the sessions here of users who sign out at the provider itself, by a request that the gateway forwards.
 package struct PassedEnds: RecordCaller {
     private let users: UserSessions
-    /// The provider's name.
     private let provider: String
     private var sessions: SessionService { self.users.sessions }
     private var ends: ProviderSessions { ProviderSessions(records: self.records) }
@@ -32,7 +31,7 @@ package struct PassedEnds: RecordCaller {
 
     /// Ends everything that began with an app's token, which has ended at the provider.
     ///
-    /// - Parameter kept: The token's session, as far as it is known here.
+    /// - Parameter kept: The token's session from `kept(_:)`. `nil` if it is unknown here.
     package func end(_ token: Secret, of kept: Session?, for requester: Requester) async throws(NotDone) {
         guard let kept else { return try await self.ends.end(token: token, of: self.provider) }
         let cascaded = await self.sessions.cascaded(of: kept.subject, in: [kept.lineage])
@@ -40,7 +39,7 @@ package struct PassedEnds: RecordCaller {
         self.record(kept.subject, kept.id, cascaded, .native, requester)
     }
 
-    /// Asks the provider whether a live token or cookie has ended. If so, also ends everything that began with it.
+    /// Asks the provider whether a live token or cookie has ended, and if so, ends everything that began with it here.
     package func recheck(_ token: Secret, as kind: Session.Kind) async throws(NotDone) {
         for candidate in self.sessions.tokens.candidates(for: token, as: kind) {
             try await self.ask { _, loop in
@@ -51,11 +50,10 @@ package struct PassedEnds: RecordCaller {
 
     // MARK: The provider's sessions
 
-    /// Returns whether this user owns anything that began here with the provider's session. If so, the session is the
-    /// user's.
+    /// Returns whether any session or token here that began with the provider's session belongs to this user. If so,
+    /// the provider's session is also this user's.
     ///
-    /// - Parameter user: The user's name without an account: the provider's own id, or with the provider's name before
-    ///   it.
+    /// - Parameter user: The user's id at the provider, with or without the provider's name before it.
     package func isKnown(_ session: String, of user: String) async throws(NotDone) -> Bool {
         let subjects = try await self.names(of: user).all
         return try await self.ends.records(of: session, at: self.provider).contains { record in
@@ -63,12 +61,12 @@ package struct PassedEnds: RecordCaller {
         }
     }
 
-    /// Returns the lineages of this user's other sessions here.
+    /// Returns the lineages of this user's sessions here, except those of one session of the provider that continues.
     ///
     /// - Parameters:
-    ///   - user: The user's name without an account: the provider's own id, or with the provider's name before it.
+    ///   - user: The user's id at the provider, with or without the provider's name before it.
     ///   - session: The provider's id of the session that continues.
-    ///   - tokens: The tokens that present the session that continues.
+    ///   - tokens: The provider's tokens for the session that continues.
     package func lineages(
         of user: String,
         besides session: String,
@@ -78,7 +76,7 @@ package struct PassedEnds: RecordCaller {
         var spared = Set(tokens.flatMap { token in token.bytes.withUnsafeBytes { foreign.lineages(of: $0) } })
         for record in try await self.ends.records(of: session, at: self.provider) { spared.formUnion(record.lineages) }
         let names = try await self.names(of: user)
-        // An account also has sessions of other providers.
+        // An account also has sessions that began at other providers.
         let found = try await self.users.all(of: names.all).filter {
             $0.session.identity.subjectAtProvider.isExactlyOne(of: names.own)
         }
@@ -89,10 +87,10 @@ package struct PassedEnds: RecordCaller {
     /// Ends sessions of this user that have ended at the provider.
     ///
     /// - Parameters:
-    ///   - sessions: The provider's ids of the ended sessions.
+    ///   - sessions: The ids of the ended sessions at the provider.
     ///   - lineages: The lineages of sessions here that began with the ended sessions.
-    ///   - user: The user's name without an account: the provider's own id, or with the provider's name before it.
-    ///   - kind: The kind of the client that asked, an app or a browser.
+    ///   - user: The user's id at the provider, with or without the provider's name before it.
+    ///   - kind: The kind of client that requested the sign-out, an app or a browser.
     package func end(
         _ sessions: Set<String>,
         lineages: Set<Lineage> = [],
@@ -131,7 +129,7 @@ package struct PassedEnds: RecordCaller {
         record.cascaded = cascaded
         record.provider = self.provider
         record.detail = "at the provider"
-        // The sign-out takes place in any case. A full queue must not keep the user signed in.
+        // The result is ignored, because a full audit queue must not keep the user signed in.
         self.sessions.journal.record(record)
     }
 }

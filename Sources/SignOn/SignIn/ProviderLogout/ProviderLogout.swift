@@ -10,21 +10,21 @@ package struct ProviderLogout: Sendable {
     private let users: UserSessions
     private var sessions: SessionService { self.users.sessions }
 
-    /// - Parameter users: Finds the sessions of a subject that began without a session of the provider.
+    /// - Parameter users: Finds a user's sessions for which the provider named no session.
     package init(provider: any LogoutProvider, ends: ProviderSessions, users: UserSessions) {
         self.provider = provider
         self.ends = ends
         self.users = users
     }
 
-    /// Returns whether `issuer` (`iss`) is this provider.
+    /// Returns whether `issuer` (`iss`) is exactly this provider's issuer.
     package func isOf(_ issuer: String) -> Bool { issuer.isExactly(self.provider.name) }
 
-    /// Obeys a logout token once (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7). On return, the sessions that it
-    /// names have ended on every gateway, now or before.
+    /// Obeys a logout token once (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7). On return, every session that the
+    /// token names has ended on every gateway.
     ///
-    /// - Throws: `logout.invalid_token`, `logout.replayed`. If the provider's keys or the store are unavailable, the
-    ///   provider may repeat its request.
+    /// - Throws: `logout.invalid_token`, `logout.replayed`. Also the outage if the provider's keys or the store are
+    ///   unavailable, after which the provider may repeat its request.
     package func obey(_ token: Secret, for requester: Requester) async throws(NotDone) {
         do throws(NotDone) {
             let logout = try await self.provider.logoutToken(token)
@@ -64,15 +64,15 @@ package struct ProviderLogout: Sendable {
     /// - Returns: The number of ended sessions, for the audit stream.
     private func end(_ logout: LogoutToken) async throws(NotDone) -> Int {
         if let sessionID = logout.sessionID {
-            // First, so that a sign-in that is not found below finds this end (`ProviderSessions.haveEnded`). Also ends
-            // the provider's tokens.
+            // Published first, so that a sign-in that is not found below finds this end (`ProviderSessions.haveEnded`).
+            // Also ends the provider's tokens.
             try await self.ends.end(subject: ProviderSession.endName(of: sessionID, at: self.provider.name))
             if let ended = try await self.end(sessionID) { return ended }
         }
         guard let ownID = logout.subject else { return 0 }
         // A provider may name a session in its logout tokens but not in its id_tokens. Then the subject decides.
         if logout.sessionID != nil, logout.namesEverySession { return try await self.endUnnamed(of: ownID) }
-        // The user's own names first, so that a sign-in that is not found as an account below finds this end.
+        // The user's own names end first, so that a sign-in that is not found as an account below finds this end.
         var ended = try await self.endAll(of: self.sessions.realm.subjects(of: ownID))
         // The end of an account ends its codes, tokens and sessions, wherever they began, like the end of any subject.
         ended += try await self.endAll(of: try await self.names(of: ownID).accounts)
@@ -94,8 +94,8 @@ package struct ProviderLogout: Sendable {
     }
 
     /// Ends the user's sessions for which the provider named no session, because an unknown `sid` may mean any of them.
-    /// What the provider claims about its id_tokens is ignored. Sessions with another `sid` continue, and so do
-    /// sessions that an account of several providers began at another provider.
+    /// It does not matter whether the provider claims to name sessions in its id_tokens. Sessions with another `sid`
+    /// continue, and so do sessions that an account of several providers began at another provider.
     ///
     /// - Returns: The number of ended sessions.
     private func endUnnamed(of ownID: String) async throws(NotDone) -> Int {
@@ -119,7 +119,7 @@ package struct ProviderLogout: Sendable {
 
     /// Ends everything that began with one session of the provider.
     ///
-    /// - Returns: The number of ended sessions. `nil` if no session is known to have begun with it.
+    /// - Returns: The number of ended sessions. `nil` if nothing is known to have begun with the provider's session.
     private func end(_ sessionID: String) async throws(NotDone) -> Int? {
         let records = try await self.ends.records(of: sessionID, at: self.provider.name)
         var ended = 0

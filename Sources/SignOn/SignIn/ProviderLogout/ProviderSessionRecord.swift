@@ -3,9 +3,9 @@ package import Vocabulary
 
 /// The lineages that began with one session of a provider (`sid`), so that the provider can end them by its own id.
 ///
-/// A provider may use a `sid` again. Each sign-in therefore has its own lineage and is added here.
+/// A provider may use a `sid` for several sign-ins. Each sign-in has its own lineage, which is added to the record.
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
-    /// The maximum number of kept lineages. More sign-ins with one session of a provider are unusual.
+    /// The maximum number of lineages in a record. A session of a provider rarely has more sign-ins.
     static let lineageLimit = 64
     /// The maximum number of user names whose sessions are counted when they end. A user's name changes when accounts
     /// are linked or when the account's address changes.
@@ -18,7 +18,7 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     package var expiresAt: UnixTime
     /// The lineages, the newest last.
     package private(set) var lineages: [Lineage]
-    /// The store's present and earlier names of the user whose session it is, the latest last.
+    /// The user's present and earlier names in the store, the latest last.
     package private(set) var subjects: [String]
 
     package init(since: UnixTime, expiresAt: UnixTime, lineage: Lineage, subject: String) {
@@ -30,7 +30,8 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
 
     /// Adds a lineage of the user with this name in the store.
     ///
-    /// - Returns: The oldest lineages, for which there is no room. The caller must end them: no logout would find them.
+    /// - Returns: The oldest lineages, for which the record has no room. The caller must end them, because no logout
+    ///   would find them.
     package mutating func add(_ lineage: Lineage, of subject: String, until expiresAt: UnixTime) -> [Lineage] {
         self.subjects = (self.subjects.filter { !$0.isExactly(subject) } + [subject]).suffix(Self.subjectLimit)
         self.lineages = self.lineages.filter { $0 != lineage } + [lineage]
@@ -44,7 +45,7 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     func isOnly(of subject: String) -> Bool { self.subjects.allSatisfy { $0.isExactly(subject) } }
 
     package static var kind: RecordKind { .providerSession }
-    /// The maximum lifetime of a session.
+    /// The maximum lifetime of a session, 400 days.
     package static var longestLife: Duration { .seconds(400 * 86_400) }
     /// A failover must not lose the record, because no logout of the provider would find its sign-in.
     package static var isConfirmed: Bool { true }
@@ -72,9 +73,9 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     }
 }
 
-/// The record that a logout token was obeyed, so that it is not obeyed again. A provider may use its `sid` for a new
-/// sign-in (OpenID Connect Back-Channel Logout 1.0 2.6, step 7). It is written after the sessions have ended, so that
-/// the provider may repeat a failed request.
+/// The record that a logout token was obeyed, so that it is not obeyed again (OpenID Connect Back-Channel Logout 1.0
+/// 2.6, step 7), because its `sid` may be used for a new sign-in. Written after the sessions have ended, so that the
+/// provider may repeat a failed request.
 package struct LogoutReceipt: ReplaceableRecord, Hashable {
     package var since: UnixTime
     package var expiresAt: UnixTime

@@ -2,18 +2,18 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Ends everything that began with a session that has ended at the provider.
+/// Ends sessions and tokens here after the session from which they came has ended at the provider.
 extension ProviderSessions {
     /// Ends every token and cookie of the provider's session, and every session and token that began with one of them.
     ///
     /// - Parameter id: The provider's id of the session.
     package func end(session id: String, at provider: String) async throws(NotDone) {
-        // First, so that a sign-in that is not found below finds this end (`haveEnded`).
+        // Published first, so that a sign-in that is not found below finds this end (`haveEnded`).
         try await self.end(subject: ProviderSession.endName(of: id, at: provider))
         for record in try await self.records(of: id, at: provider) { try await self.end(record) }
     }
 
-    /// Ends a provider's token or cookie and everything that began with it, whatever the provider reports later.
+    /// Ends a provider's token or cookie and everything that began with it, even if the provider accepts it later.
     package func end(token: Secret, of provider: String) async throws(NotDone) {
         let names = ForeignNames(self.authority, provider: provider)
         for lineage in token.bytes.withUnsafeBytes({ names.lineages(of: $0) }) {

@@ -6,15 +6,15 @@ package import Vocabulary
 /// Finds the lineages of a provider's sessions, and ends them when the provider requests it.
 package struct ProviderSessions: RecordCaller {
     let records: RecordAccess
-    /// How often a record is read and judged again while other sign-ins change it.
+    /// The maximum number of tries to write a record while other sign-ins change it.
     private static let tries = 8
 
     package init(records: RecordAccess) {
         self.records = records
     }
 
-    /// Notes that a lineage begins with the provider's session `id`. To be called before the lineage's first session is
-    /// written, so that the provider's logout finds every session.
+    /// Notes that a lineage begins with the provider's session `id`. Must be called before the lineage's first session
+    /// is written, so that the provider's logout finds every session.
     ///
     /// - Parameters:
     ///   - subject: The user's name in the store.
@@ -57,8 +57,8 @@ package struct ProviderSessions: RecordCaller {
         throw NotDone(.storeUnavailable)
     }
 
-    /// Notes what begins with a sign-in, so that the end of the provider's session or of its user finds it. To be
-    /// called before the session is written.
+    /// Notes the session of a sign-in, so that a logout at the provider finds it by the provider's session or user.
+    /// Must be called before the session is written.
     func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
         if session.identity.isAccount { try await self.noteAccount(of: session, at: evidence.provider) }
         guard let id = evidence.sessionID else { return }
@@ -72,11 +72,11 @@ package struct ProviderSessions: RecordCaller {
     }
 
     /// Extends the note of the account of the provider's user, because tokens made from the account's session may
-    /// outlive it. To be called before they are written.
+    /// outlive the session. Must be called before the tokens are written.
     func keepAccount(of session: Session) async throws(NotDone) {
         guard session.identity.isAccount, let provider = session.provider?.name else { return }
         let known = try await self.names(of: session.identity, at: provider).accounts
-        // If the user has another account now, the sessions of this account have ended.
+        // If the user now has another account, the sessions of this account have ended.
         guard known.isEmpty || known.contains(session.subject) else { return }
         try await self.note(
             Self.ofAccounts,
@@ -88,8 +88,8 @@ package struct ProviderSessions: RecordCaller {
     }
 
     /// Notes the account of the provider's user, so that a logout by the provider's own id finds the account's session.
-    /// To be called before that session is written. An account with another address of the user ends: the logout would
-    /// not find it.
+    /// Must be called before that session is written. Ends the account that the user had with another address, because
+    /// the logout would not find it.
     private func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
         let own = session.identity.subjectAtProvider
         let known = try await self.names(of: session.identity, at: provider).accounts
@@ -107,7 +107,7 @@ package struct ProviderSessions: RecordCaller {
     ///
     /// - Parameters:
     ///   - ownID: The provider's own id of the user, without the provider's name before it.
-    ///   - provider: The provider's name in sessions. `nil` if it has none, and therefore no linked users.
+    ///   - provider: The provider's name in sessions. `nil` if the provider has none, and therefore no linked users.
     package func names(
         of ownID: String,
         in realm: Realm,
@@ -116,10 +116,10 @@ package struct ProviderSessions: RecordCaller {
         try await self.names(realm.subjects(of: ownID), at: provider)
     }
 
-    /// Returns the names of the user of a session.
+    /// Returns the names of a session's user, including the names that the session has.
     package func names(of user: Identity, at provider: String?) async throws(NotDone) -> UserNames {
         var own = user.realm.subjects(of: user.idAtProvider)
-        // The session comes from a version that did not note the provider's own id.
+        // Sessions of earlier versions lack the provider's own id.
         if !user.subjectAtProvider.isExactlyOne(of: own) { own.append(user.subjectAtProvider) }
         var names = try await self.names(own, at: provider)
         if user.isAccount, !user.subject.isExactlyOne(of: names.accounts) { names.accounts.append(user.subject) }
@@ -141,10 +141,10 @@ package struct ProviderSessions: RecordCaller {
     /// an id contains no control character.
     private static func accountName(of own: String) -> String { "\u{0}account\u{0}\(own)" }
 
-    /// The placeholder for lineages in a record of accounts. An account's sessions are found by its subject.
+    /// The placeholder for the lineage in a record of accounts, because an account's sessions are found by its subject.
     private static let ofAccounts = Lineage(tag: "----------")
 
-    /// Returns everything that is known to have begun with the provider's session `id`.
+    /// Returns the lineages that began with the provider's session `id`: at most one record per accepted secret.
     package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
         var records: [ProviderSessionRecord] = []
         for key in self.authority.providerSessionKeys(id, of: provider) {
@@ -167,15 +167,15 @@ package struct ProviderSessions: RecordCaller {
         try await self.ask { store, loop in store.end(subject: subject, on: loop) }
     }
 
-    /// Returns whether a sign-in has already ended. Either its subject's sessions or the provider's session ended after
-    /// the provider was asked, or the provider's session ended after the provider named it. To be called when the
-    /// lineage is noted and its first session is written. A later end finds the sign-in, because it is published before
-    /// it looks for lineages.
+    /// Returns whether a sign-in has already ended: its subject's sessions or the provider's session ended after the
+    /// provider was asked (`askedAt`), or the provider's session ended after the provider named it (`issuedAt`). Must
+    /// be called after the lineage is noted and its first session is written. A later end finds the sign-in, because
+    /// each end is published before it looks for lineages.
     ///
-    /// Both times are compared with epochs of the store. The first time is the store's own, so a sign-in right after a
-    /// sign-out everywhere is valid, whatever clocks there are. The second time is the provider's, in whole seconds. It
-    /// applies only to a session with an id, which providers hardly ever reuse. If one does, sign-ins fail while its
-    /// clock is behind.
+    /// Both times are compared with epochs of the store. `askedAt` is from the store's clock, so a sign-in right after
+    /// a sign-out everywhere is valid even if clocks differ. `issuedAt` is from the provider's clock, in whole seconds,
+    /// and applies only to a session with an id, which providers hardly ever reuse. If a provider does, sign-ins fail
+    /// while its clock is behind.
     func haveEnded(_ evidence: ProviderEvidence, of subject: String) async throws(NotDone) -> Bool {
         guard let askedAt = evidence.askedAt else { return false }
         let id = evidence.sessionID
@@ -207,7 +207,7 @@ package struct ProviderSessions: RecordCaller {
         _ = try await self.write(LogoutReceipt(since: self.clock.now(), expiresAt: expiresAt), key, judged: nil)
     }
 
-    /// - Returns: False if the present record is not the judged one.
+    /// - Returns: False if the present record does not have the judged version.
     private func write<Record: ReplaceableRecord>(
         _ record: Record,
         _ key: RecordKey,

@@ -11,8 +11,7 @@ package struct ProviderSignOut: Sendable {
     private let seal: SignOutReturnSeal
 
     /// - Parameters:
-    ///   - page: The absolute URL, registered at the provider, of the page to which the provider sends the browser
-    ///     back.
+    ///   - page: The absolute URL of the page to which the provider returns the browser, as registered at the provider.
     ///   - origins: The origins of the gateway's hosts.
     package init(providers: [any BrowserProvider], page: String, origins: ServedOrigins, seal: SignOutReturnSeal) {
         self.providers = providers
@@ -21,8 +20,8 @@ package struct ProviderSignOut: Sendable {
         self.seal = seal
     }
 
-    /// Returns the provider's page that ends its session of the user. `nil` if it has none or the ended sessions did
-    /// not begin at the provider.
+    /// Returns the URL of the provider's page on which the user signs out. `nil` if the provider has none or if no
+    /// ended session began at one of the providers.
     ///
     /// - Parameter place: The final destination of the browser.
     package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {

@@ -2,7 +2,7 @@ package import Cryptography
 import Sessions
 package import Vocabulary
 
-/// The destination of a browser after a sign-out at the provider, which gets it as `state` and returns it (OpenID
+/// The destination of a browser after a sign-out at the provider, passed through the provider as `state` (OpenID
 /// Connect RP-Initiated Logout 1.0 2). It is sealed, because a path may reveal more than the provider knows.
 package struct SignOutReturn: Sendable, Hashable {
     /// The origin of one of the gateway's hosts.
@@ -18,9 +18,9 @@ package struct SignOutReturn: Sendable, Hashable {
 
 /// Seals and opens `SignOutReturn`.
 package struct SignOutReturnSeal: Sendable {
-    /// How long a browser may stay at the provider.
+    /// The maximum time that a browser may stay at the provider.
     private static let lifetime: Duration = .seconds(3600)
-    /// The maximum length of a path. A longer path is left out, because the text becomes part of a URL.
+    /// The maximum length of a path in bytes, because it becomes part of a URL. A longer path is replaced by `/`.
     private static let longestPath = 1024
     private static let longest = 2048
     private static let version: UInt8 = 1
@@ -44,7 +44,7 @@ package struct SignOutReturnSeal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Opens a text that was sealed in the last hour. Returns `nil` for any other text.
+    /// Opens a text that this deployment sealed in the last hour. Returns `nil` for any other text.
     package func open(_ text: String) -> SignOutReturn? {
         self.keys.openText(
             Array(text.utf8),

@@ -3,24 +3,24 @@ import Sessions
 import Settings
 package import Vocabulary
 
-/// The answer of the host that is asked for a ticket.
+/// The answer of the issuing host to a request for a ticket.
 package enum TicketIssue: Sendable {
     /// The ticket, which is shown once.
     case issued(Secret)
-    /// The user must first sign in on this host, or sign in again. The browser then asks once more.
+    /// The user must first sign in on this host, or sign in again. The browser then repeats the request.
     ///
-    /// - Parameter reason: Why there is no session. `nil` if there is a session that does not suffice.
+    /// - Parameter reason: The reason why no session was found. `nil` if a session was found but does not suffice.
     case signIn(Reason?)
-    /// The user must sign in on this host at one of these providers. The present session is of another provider, which
-    /// the requesting host does not accept.
+    /// The user must sign in on this host at one of these providers. The present session began at another provider,
+    /// which the request does not accept.
     case signInAt([String])
-    /// The browser no longer has its nonce, so it begins again on the requesting host.
+    /// The browser's nonce has expired, so the browser must begin again on the requesting host.
     case expired
 }
 
 extension HostTickets {
-    /// The limit of one session. An app in frames may open many hosts at once, but not continuously. The limit also
-    /// slows down a thief of the session's cookie.
+    /// The limit of tickets for one session. An app with frames may open many hosts at once, but not continuously. The
+    /// limit also slows down a thief of the session's cookie.
     private static let perSession = RateLimit("ticket.session", burst: 30, interval: .seconds(2))
 
     /// Issues a ticket for the browser's session on this host if the session suffices for the request.
@@ -38,7 +38,7 @@ extension HostTickets {
                 if error.isUnavailable { throw error }
                 return .signIn(error.reason)
             }
-            // An app may reject a session without valid provider tokens, and the browser would ask for another ticket.
+            // An app may reject a session without valid provider tokens. The browser would then ask for another ticket.
             guard now < found.session.provider?.tokensEndAt ?? found.session.expiresAt else {
                 return .signIn(.sessionRenewalAmbiguous)
             }
@@ -93,7 +93,7 @@ extension HostTickets {
         do throws(NotDone) {
             try await self.ask { store, loop in store.create(ticket, key: key, on: loop) }
         } catch {
-            // An outage must not become "too many requests" for a browser that retries as told.
+            // After an outage, a browser that retries must not exceed the limit.
             await self.tries.giveBack([bucket])
             throw error
         }
@@ -104,7 +104,7 @@ extension HostTickets {
         record.fingerprint = found.key.fingerprint
         record.tokenFingerprint = key.fingerprint
         guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
-        // Issuing uses the session. If the note is lost, the session only ends early.
+        // Issuing a ticket is a use of the session. If noting the use fails, the session may idle out early.
         _ = try? await self.ask { store, loop in store.touch(found.key, on: loop) }
         return token
     }

@@ -5,11 +5,11 @@ package import Vocabulary
 
 /// The answer to a presented ticket.
 package enum TicketUse: Sendable {
-    /// A new session on this host.
+    /// The ticket was used, and the browser gets a new session on this host.
     case signedIn(token: Secret, session: Session)
     /// The browser keeps its session.
     ///
-    /// - Parameter reason: Why the ticket was not used. `nil` if it was used.
+    /// - Parameter reason: The reason why the ticket was not used. `nil` if it was used.
     case sessionStays(Reason?)
     /// The browser has another user's session, which only a new sign-in may replace.
     case signInAgain
@@ -22,12 +22,12 @@ extension HostTickets {
         return try await !self.sessions.presented(by: requester).isEmpty
     }
 
-    /// Uses the ticket `token`: makes a session on the requester's host from the session that issued the ticket. The
-    /// browser's old sessions on this host end first.
+    /// Uses the ticket `token`: begins a session on the requester's host in the lineage of the session that issued the
+    /// ticket. The browser's old sessions on this host end first.
     ///
-    /// - Parameter nonce: The nonce that this browser has kept since it asked for the ticket.
-    /// - Throws: A refusal if the browser has no live session here. After an outage, it may be unknown whether the
-    ///   ticket was used. Repeating the request completes the attempt.
+    /// - Parameter nonce: The nonce from the cookie that this browser got when it requested the ticket.
+    /// - Throws: A refusal if the browser has no live session here, or an outage. After an outage, the ticket may have
+    ///   been used, and repeating the request completes the attempt.
     package func use(
         _ token: Secret,
         _ nonce: TicketNonce,
@@ -35,7 +35,7 @@ extension HostTickets {
     ) async throws(NotDone) -> TicketUse {
         do throws(NotDone) {
             let existing = try await self.sessions.presented(by: requester)
-            // The cookies already differ. With a further cookie, the host would only ask for a ticket again.
+            // With several session cookies, the host would reject the new session, too, and ask for a ticket again.
             guard requester.cookies.count <= 1 else {
                 return try self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
             }
@@ -71,7 +71,7 @@ extension HostTickets {
         }
     }
 
-    /// One attempt of a browser to use one ticket. The same nonce and ticket make the same attempt.
+    /// An attempt of a browser to use a ticket. Requests with equal nonce and ticket are one attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
         let nonce: TicketNonce
@@ -134,7 +134,7 @@ extension HostTickets {
         }
     }
 
-    /// Ends the browser's old sessions on this host, and notes the new one so that the end of its sign-in finds it.
+    /// Ends the browser's old sessions on this host, and returns the new session, noted with its family and grant.
     private func prepare(
         _ attempt: Attempt,
         _ parent: Session,
@@ -153,7 +153,7 @@ extension HostTickets {
         var replaced: RecordKey?
         for former in attempt.existing {
             if former.session.lineage == parent.lineage, former.session.familyRoot(former.key) == root {
-                // The session is of the ticket's sign-in, which continues.
+                // The session began with the ticket's sign-in, which continues.
                 try await self.sessions.endOne(former.key)
                 replaced = former.key
             } else {
@@ -171,7 +171,7 @@ extension HostTickets {
         return NewSession(key: key, session: session)
     }
 
-    /// Hands out the session of this attempt, unless it cannot be recorded.
+    /// Hands out the session of this attempt, unless the audit stream cannot record it.
     private func complete(
         _ attempt: Attempt,
         _ session: Session,
@@ -185,7 +185,7 @@ extension HostTickets {
         return .signedIn(token: attempt.session.token, session: session)
     }
 
-    /// Answers a used ticket: its attempt is repeated because the answer was lost, or another browser replays it.
+    /// Answers a used ticket: either this attempt is repeated after a lost answer, or the ticket is replayed.
     private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> TicketUse {
         let requester = attempt.requester
         guard case .used(attempt.session.id, session: let key?) = marker else {
@@ -220,7 +220,7 @@ extension HostTickets {
         return self.journal.record(record)
     }
 
-    /// Refuses the ticket. A live session of the browser stays.
+    /// Refuses the ticket. The browser keeps its live session, or gets the error if it has none.
     private func refuse(
         _ reason: Reason,
         _ requester: Requester,

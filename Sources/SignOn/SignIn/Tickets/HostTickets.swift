@@ -12,7 +12,7 @@ package import Vocabulary
 /// requesting host: use   -> a session in the lineage of the session that issued the ticket
 /// ```
 /// Nothing is stored before a signed-in user asks for a ticket. The ticket is useless without the nonce, which only the
-/// browser that began has.
+/// browser that requested the ticket has.
 package struct HostTickets: RecordCaller {
     package let hosts: SignInHosts
     let sessions: SessionService
@@ -23,7 +23,7 @@ package struct HostTickets: RecordCaller {
 
     /// - Parameters:
     ///   - keys: The keys that seal requests and nonces.
-    ///   - limiter: The limiter for the tickets of a session.
+    ///   - limiter: The rate limiter for the tickets of a session.
     package init(
         hosts: SignInHosts,
         sessions: SessionService,
@@ -38,7 +38,7 @@ package struct HostTickets: RecordCaller {
         self.journal = journal
     }
 
-    /// A request for a ticket, with what the browser keeps and what it takes to the issuing host.
+    /// A request for a ticket: the cookie that the browser keeps, and the text that it takes to the issuing host.
     package struct Beginning: Sendable {
         /// The name of the cookie, 22 characters of base64url.
         package let id: String
@@ -54,7 +54,7 @@ package struct HostTickets: RecordCaller {
     ///   - host: The authority of the requesting host.
     ///   - issuer: The authority of the issuing host.
     ///   - returnTo: A safe path on the requesting host (`ReturnTo`), that the browser requests with its new session.
-    ///   - back: See `TicketRequest.back`.
+    ///   - back: The path on the issuing host to which the browser returns (`TicketRequest.back`).
     package func begin(
         on host: String,
         from issuer: String,
@@ -81,7 +81,7 @@ package struct HostTickets: RecordCaller {
         self.seal.request(text, id: id, issuer: issuer)
     }
 
-    /// Opens the nonce in a cookie of `host`, even if it has expired. Returns `nil` if it was not made for this host.
+    /// Opens the nonce in a cookie of `host`, even if the nonce has expired. Returns `nil` if another host made it.
     package func nonce(_ kept: Secret, id: String, on host: String) -> TicketNonce? {
         self.seal.nonce(kept, id: id, on: host)
     }

@@ -2,8 +2,8 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// Detects sessions that began with a sign-in after a request. Asking the user to sign in again would be pointless,
-/// because another sign-in would not meet further requirements either.
+/// Detects sessions that began with a sign-in after a request. Their users are not asked to sign in again, because
+/// another sign-in would not meet more requirements.
 enum FreshSignIn {
     /// Returns whether the user signed in on the host itself after `time`, neither by a handoff nor by a ticket.
     static func began(_ session: Session, after time: UnixTime) -> Bool {
@@ -11,8 +11,8 @@ enum FreshSignIn {
     }
 }
 
-/// The input for deciding whether a session may issue the ticket of a request or its user must sign in first. It holds
-/// only values, so that tests can list every rule in a table.
+/// The input for deciding whether a session may issue the ticket of a request or its user must sign in first. It has
+/// only values, so that a table of tests can cover every rule.
 package struct TicketIssueCase: Sendable {
     /// The browser's session on the issuing host.
     package var session: Session
@@ -40,15 +40,15 @@ package struct TicketIssueCase: Sendable {
         self.now = now
     }
 
-    /// How much sooner than on the requesting host an age is too high. What suffices here must suffice there, where it
-    /// is judged a moment later, perhaps by another gateway.
+    /// The time by which `maxAge` is shortened on the issuing host. The requesting host checks the age a moment later,
+    /// perhaps on another gateway, and must not reject a session that sufficed here.
     private static let margin = Duration.seconds(1)
 
-    /// Whether the session suffices. A new sign-in always does, because the requesting host judges its session itself
-    /// and refuses with a page what still does not suffice.
+    /// True if the session suffices. A new sign-in always suffices, because the requesting host checks its own session
+    /// and shows an error page if a requirement is still not met.
     ///
     /// The device is compared because the new session is bound to the device that uses the ticket. A cookie stolen from
-    /// this host must not be worth more on a host that binds its sessions.
+    /// this host must not open a host that binds its sessions to devices.
     package var suffices: Bool {
         // A delegate acts for a user only for the client that allows it.
         if self.session.actor != nil { return false }
@@ -67,15 +67,15 @@ package struct TicketUseCase: Sendable {
     package enum Verdict: Sendable, Equatable {
         /// Use the ticket, and make a session from the session that issued it.
         case make
-        /// Use the ticket. The browser keeps the session under this key, which is no worse.
+        /// Use the ticket. The browser keeps its session under this key, which is as good as a new one.
         case keep(RecordKey)
         /// Leave the ticket. The browser has another user's session, and the change must be confirmed by signing in.
         case askAgain
-        /// Leave the ticket, which expires soon.
+        /// Refuse the ticket without using it up. It expires soon.
         case refuse(Reason)
     }
 
-    /// The ticket as the store has it.
+    /// The ticket's record in the store.
     package var ticket: HostTicket
     /// The current state of the session that issued the ticket. `nil` if it has ended.
     package var parent: Session?
@@ -83,7 +83,7 @@ package struct TicketUseCase: Sendable {
     package var host: String
     /// The SHA-256 of the browser's nonce.
     package var challenge: Digest256
-    /// When the browser got the nonce.
+    /// The time at which the browser got the nonce.
     package var begunAt: UnixTime
     /// The browser's live sessions on this host.
     package var existing: [FoundSession]
@@ -129,15 +129,14 @@ package struct TicketUseCase: Sendable {
         {
             return .askAgain
         }
-        // If several tabs sign in at once, the later ones keep the session of the first, which is still loading with
-        // it.
+        // If several tabs sign in at once, the later tabs keep the session of the first tab, which is still loading.
         if self.existing.count == 1, self.isAsGood(self.existing[0].session, as: parent) {
             return .keep(self.existing[0].key)
         }
         return .make
     }
 
-    /// Returns whether the browser's session is of the ticket's sign-in and would be no better if made now.
+    /// Returns whether the browser's session began with the ticket's sign-in and is as good as a new one.
     private func isAsGood(_ own: Session, as parent: Session) -> Bool {
         own.lineage == parent.lineage && own.subject.isExactly(parent.subject) && own.actor == parent.actor
             && own.aal >= parent.aal
@@ -156,8 +155,8 @@ extension BindingJudge {
 }
 
 extension Session {
-    /// Returns the session that a ticket makes on another host. User, sign-in and lifetime come from the session that
-    /// issued the ticket, and the new session never outlives it.
+    /// Returns the session that a ticket begins on another host. Its user, sign-in and expiry come from the session
+    /// that issued the ticket, so the new session never outlives that session.
     ///
     /// - Parameters:
     ///   - parentKey: The key of the session that issued the ticket.

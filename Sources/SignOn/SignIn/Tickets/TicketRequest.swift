@@ -2,12 +2,12 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// A host's request for a ticket to the host on which its users sign in, with the requirements for the sign-in. It
-/// travels in a URL, sealed, so that only a host of this gateway can make it.
+/// A host's request for a ticket, addressed to the host on which its users sign in, with the requirements for the
+/// sign-in. It is sealed in a URL, so that only hosts of this deployment can make it.
 package struct TicketRequest: Sendable, Hashable {
-    /// How long the user may take to sign in.
+    /// The maximum time that a user may take to sign in.
     package static let lifetime = Duration.seconds(600)
-    /// The number of random bytes of an id, which has 22 characters.
+    /// The number of random bytes in an id, which has 22 characters of base64url.
     static let idBytes = 16
 
     /// The name of the cookie in which the browser keeps the nonce. It is not secret.
@@ -19,13 +19,13 @@ package struct TicketRequest: Sendable, Hashable {
     /// The SHA-256 of the nonce.
     package var challenge: Digest256
     package var begunAt: UnixTime
-    /// How the user must have signed in.
+    /// The requirements for the sign-in.
     package var demand: SignInDemand
-    /// The path and query on the issuing host to which the browser returns in any case. `nil` if it stays on the
-    /// requesting host.
+    /// The path and query on the issuing host to which the browser returns from the requesting host, even after a
+    /// refusal. `nil` if it stays on the requesting host.
     package var back: String?
 
-    /// Returns whether the user took too long, so that the browser has lost the nonce.
+    /// Returns whether the user has taken too long, so that the browser's nonce has expired, too.
     func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 }
 
@@ -50,9 +50,9 @@ struct TicketSeal: Sendable {
     /// (RFC 6265bis 5.6).
     private static let longest = 3900
     private static let version: UInt8 = 1
-    /// The version of requests that end with the names of providers that they demand.
+    /// The version of requests whose text ends with the names of the accepted providers.
     private static let versionWithProviders: UInt8 = 2
-    /// The version of requests that end with providers and a hint at the user.
+    /// The version of requests whose text ends with providers and a login hint.
     private static let versionWithHint: UInt8 = 3
 
     let keys: SealingKeyRing
@@ -78,8 +78,8 @@ struct TicketSeal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Opens the request with this id to `issuer`. Returns `nil` if no host of this gateway sealed it, or its secret is
-    /// no longer accepted.
+    /// Opens the request with this id to `issuer`. Returns `nil` if it was not sealed by this deployment, or under a
+    /// secret that is no longer accepted.
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.keys.openText(
             Array(text.utf8),
