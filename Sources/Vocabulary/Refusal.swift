@@ -18,6 +18,11 @@ package struct Refusal: Equatable, Sendable {
         package static let realm = #"realm="sallyport""#
         /// The challenge for requests without a credential.
         package static let anyBearer = "Bearer \(realm)"
+
+        /// Returns the parameters of a challenge as text. No value may contain a quotation mark or a backslash.
+        package static func text(_ parameters: [(name: String, value: String)]) -> String {
+            parameters.map { #"\#($0.name)="\#($0.value)""# }.joined(separator: ", ")
+        }
     }
 
     /// The value of `Retry-After` (RFC 9110 10.2.3).

@@ -71,20 +71,24 @@ import Testing
             let target = element.2.replacing("&#39;", with: "'").replacing("&quot;", with: "\"")
                 .replacing("&amp;", with: "&")
             #expect(target == "/hello?a='%3C/script%3E&b=\"")
-            let data = try JSONSerialization.data(withJSONObject: [
-                "realm": String(element.1), "returnTo": String(target),
-            ])
-            let program = """
-                const said = [], say = message => said.push(message);
-                globalThis.document = {currentScript: {dataset: \(String(decoding: data, as: UTF8.self))}};
-                globalThis.window = {\(view)};
-                \(element.3)
-                console.log(JSON.stringify(said.map(text => JSON.parse(text))))
-                """
-            let output = try Self.run(program)
-            let said = try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [[String: String]]
-            let message = ["type": "session_transfer", "realm": Request.origin, "return_to": String(target)]
-            #expect(said == (view.isEmpty ? [] : [message]), "\(output)")
+            for (attributes, members) in [
+                ([:], [:]), (["acrValues": "aal2", "maxAge": "300"], ["acr_values": "aal2", "max_age": "300"]),
+            ] as [([String: String], [String: String])] {
+                let data = ["realm": String(element.1), "returnTo": String(target)].merging(attributes) { $1 }
+                let json = String(decoding: try JSONSerialization.data(withJSONObject: data), as: UTF8.self)
+                let program = """
+                    const said = [], say = message => said.push(message);
+                    globalThis.document = {currentScript: {dataset: \(json)}};
+                    globalThis.window = {\(view)};
+                    \(element.3)
+                    console.log(JSON.stringify(said.map(text => JSON.parse(text))))
+                    """
+                let output = try Self.run(program)
+                let said = try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [[String: String]]
+                let message = ["type": "session_transfer", "realm": Request.origin, "return_to": String(target)]
+                    .merging(members) { $1 }
+                #expect(said == (view.isEmpty ? [] : [message]), "\(output)")
+            }
         }
     }
 

@@ -7,11 +7,16 @@ import Vocabulary
 
 @Suite("Metadata of the authorization server")
 struct ServerMetadataTests {
-    private static func document(_ clients: [ClientSettings] = [], signsIn: Bool = true) async throws -> JSONValue {
+    private static func document(
+        _ clients: [ClientSettings] = [],
+        signsIn: Bool = true,
+        levels: AuthenticationLevels = AuthenticationLevels([])
+    ) async throws -> JSONValue {
         let metadata = ServerMetadata(
             origin: "https://auth.example.com",
             signsIn: signsIn,
-            clients: ClientRegistry(clients)
+            clients: ClientRegistry(clients),
+            levels: levels
         )
         let endpoint = try #require(metadata.endpoints.first)
         return JSONText.decode(await TokenBench.request("GET", endpoint.path).answer(of: endpoint).body) ?? .null
@@ -34,6 +39,30 @@ struct ServerMetadataTests {
             let algorithms = Self.texts(document["\(endpoint)_endpoint_auth_signing_alg_values_supported"])
             #expect(algorithms == ["RS256", "PS256", "ES256", "EdDSA"])
         }
+    }
+
+    @Test("acr_values_supported has the levels that a sign-in reaches and the providers' names for them")
+    func levels() async throws {
+        func supported(_ provider: any ProviderSettings, signsIn: Bool = true) async throws -> JSONValue? {
+            var settings = Settings(hosts: [], upstreams: [])
+            settings.provider = provider
+            let levels = AuthenticationLevels(settings.providers)
+            return try await Self.document(signsIn: signsIn, levels: levels)["acr_values_supported"]
+        }
+        func openID(_ levels: [ClaimSettings.Level]) -> OpenIDSettings {
+            var settings = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
+            settings.claims.levels = levels
+            return settings
+        }
+        let named = openID([
+            .init(claim: .acr, value: "phr", level: .aal3), .init(claim: .acr, value: "gold", level: .aal2),
+            .init(claim: .amr, value: "mfa", level: .aal2),
+        ])
+        #expect(try await supported(named) == ["aal1", "aal2", "aal3", "gold", "phr"])
+        #expect(try await supported(openID([])) == ["aal1"])
+        let user = UserSettings(identifier: "a", id: "a", passwordHash: Secret(""), traits: .object([:]), aal: .aal2)
+        #expect(try await supported(FixedUsersSettings([user])) == ["aal1", "aal2"])
+        #expect(try await supported(named, signsIn: false) == nil)
     }
 
     @Test("implicit and id_token are announced only where a client has the grant")

@@ -225,6 +225,7 @@ final class TokenBench: Sendable {
         client: String? = nil,
         host: String? = nil,
         subject: String = "alice",
+        aal: AssuranceLevel = .aal1,
         actor: String? = nil,
         traits: JSONValue = ["email": "a@example.com", "name": "Ada"]
     ) async throws -> String {
@@ -238,7 +239,7 @@ final class TokenBench: Sendable {
             identity: Identity(id: subject, traits: traits),
             clientID: client,
             host: host,
-            aal: .aal1,
+            aal: aal,
             methods: ["password"],
             authenticatedAt: self.clock.now,
             issuedAt: self.clock.now,

@@ -2,16 +2,20 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// The form of a denial: a redirect to the sign-in page if that helps a person, otherwise a status.
+/// The form of a denial: a challenge to a native app or a redirect to the sign-in page if that helps a person,
+/// otherwise a status.
 package enum DenialForm: Equatable, Sendable {
     /// 303 to the sign-in page, with the demands on the sign-in.
     case signIn(SignInDemand)
+    /// The challenge to the native app whose WebView sent the request, to hand a session off (`NativeChallenge`).
+    case challenge
     case unauthorized
     case forbidden
 
     /// - Parameters:
     ///   - session: The session that does not suffice. `nil` if none exists.
     ///   - provider: The provider that verifies the sign-in. `nil` if none is configured, so that nobody can sign in.
+    ///   - asksApp: Whether a native app can hand a session off here.
     package static func of(
         _ denial: Denial,
         _ head: RequestHead,
@@ -19,6 +23,7 @@ package enum DenialForm: Equatable, Sendable {
         _ route: RouteSettings,
         session: Session?,
         provider: (any ProviderSettings)?,
+        asksApp: Bool,
         now: UnixTime
     ) -> DenialForm {
         let mayRedirect =
@@ -31,12 +36,19 @@ package enum DenialForm: Equatable, Sendable {
         let isRedirected = mayRedirect && (head.knownMethod == .get || head.knownMethod == .head)
         switch denial {
         case .unauthenticated:
+            if asksApp { return .challenge }
             guard isRedirected, provider?.signsIn == true else { return .unauthorized }
         case .forbidden(let reason):
             guard isRedirected, [.requireAAL, .requireMaxAge, .requireOrigin, .requireProvider].contains(reason),
-                let session,
-                StepUp.helps(route.require, session, provider, now)
+                let session
             else { return .forbidden }
+            // Passkeys do not work in most WebViews, so the app signs its user in again in the system's browser.
+            if asksApp, session.origin == .transfer, reason.refusal?.challenge == .stepUp,
+                StepUp.helps(route.require, session, provider, now, from: .transfer)
+            {
+                return .challenge
+            }
+            guard StepUp.helps(route.require, session, provider, now) else { return .forbidden }
         }
         return .signIn(StepUp.demand(route.require, denial, session, provider, now))
     }
@@ -56,11 +68,8 @@ extension Denial {
         case .bearer:
             return "\(scheme) " + (isJudged ? #"error="invalid_token""# : Refusal.Challenge.realm)
         case .stepUp:
-            // RFC 9470 3. The challenge names all that the next sign-in must reach, so that one sign-in suffices.
-            var challenge = #"\#(scheme) error="insufficient_user_authentication""#
-            if let aal = require.aal { challenge += ", acr_values=\"\(aal.rawValue)\"" }
-            if let maxAge = require.maxAge { challenge += ", max_age=\"\(maxAge.components.seconds)\"" }
-            return challenge
+            let error = [(name: "error", value: "insufficient_user_authentication")]
+            return "\(scheme) " + Refusal.Challenge.text(error + require.signInParameters)
         case .scope:
             let scopes = require.scopes.joined(separator: " ")
             // A scope has only these bytes (RFC 6749 3.3). A route may name other scopes, which no access token has.

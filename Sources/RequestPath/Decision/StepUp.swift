@@ -10,12 +10,15 @@ package enum StepUp {
     /// suffice.
     package static let recent: Duration = .seconds(3)
 
-    /// - Parameter provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
+    /// - Parameters:
+    ///   - provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
+    ///   - origin: The origin of the next session: the browser, or a native app that hands its new sign-in off.
     package static func helps(
         _ require: RequirementSettings,
         _ session: Session,
         _ provider: (any ProviderSettings)?,
-        _ now: UnixTime
+        _ now: UnixTime,
+        from origin: Session.Origin = .browser
     ) -> Bool {
         // Signing in changes the cookie's session, but not a token that a program presents. An actor for a user cannot
         // sign in as that user.
@@ -30,7 +33,7 @@ package enum StepUp {
         }
         var renewed = session
         renewed.aal = provider.assurance(of: session.identity.idAtProvider) ?? session.aal
-        renewed.origin = .browser
+        renewed.origin = origin
         renewed.scopes = []
         renewed.authenticatedAt = now
         return Requirements.unmet(require, renewed, now) == nil
@@ -65,5 +68,14 @@ package enum StepUp {
             demand.isAgain = !isTold || !self.helps(require, session, provider, now)
         }
         return demand
+    }
+}
+
+extension RequirementSettings {
+    /// The parameters of `/authorize` for the route: everything that the next sign-in must reach, so that one sign-in
+    /// suffices (RFC 9470 3).
+    var signInParameters: [(name: String, value: String)] {
+        [("acr_values", self.aal?.rawValue), ("max_age", self.maxAge.map { "\($0.components.seconds)" })]
+            .compactMap { (name, value) in value.map { (name: name, value: $0) } }
     }
 }

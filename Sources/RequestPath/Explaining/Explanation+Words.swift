@@ -32,7 +32,11 @@ extension Explanation {
             return "303 to the login page\(wish)\(reason)"
         }
         let allow = answer.fields.first { $0.name == "Allow" }.map { "; Allow: \($0.value)" } ?? ""
-        let native = answer.native == nil ? "" : "; the native app is asked for another transfer token"
+        let native =
+            answer.native.map { challenge in
+                "; the native app is asked for " + (challenge.demandsSignIn ? "a new sign-in and " : "")
+                    + "another transfer token"
+            } ?? ""
         let status = "\(answer.status) \(StatusText.phrase(answer.status))"
         return answer.reason == nil ? "answered: \(status)\(allow)" : "refused: \(status)\(reason)\(native)\(allow)"
     }

@@ -3,11 +3,12 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The answer to a denial: a redirect to the sign-in page for a person, a status and a reason id for a program.
+/// The answer to a denial: a redirect to the sign-in page for a person, a challenge for a native app, a status and a
+/// reason id for a program.
 extension RequestJudge {
     /// - Parameters:
     ///   - session: The session that does not suffice. `nil` if there is no session.
-    ///   - asksApp: True if a native app is asked for another transfer token instead of a sign-in.
+    ///   - asksApp: True if a native app can hand a session off here.
     mutating func answer(
         to denial: Denial,
         of session: Session?,
@@ -24,9 +25,10 @@ extension RequestJudge {
             given.route.settings,
             session: session,
             provider: provider,
+            asksApp: asksApp,
             now: given.now
         )
-        if case .signIn(let demand) = form, !asksApp {
+        if case .signIn(let demand) = form {
             // A refused transfer token has already been announced.
             if self.findings.note == nil, case .cookie = self.credentials.presented,
                 let notice = SignInNotice(told: denial.reason, absence: self.findings.absence)
@@ -39,7 +41,13 @@ extension RequestJudge {
         let (wantsPage, isForm) = (given.wantsPage, given.head.knownMethod == .post)
         // After a script's request or a posted form, the user returns to the page that sent it.
         let page = wantsPage && !isForm ? given.ownTarget : given.pageBefore
-        let native = asksApp ? NativeChallenge(realm: given.hostURL, target: page, without: parameter) : nil
+        var native: NativeChallenge?
+        if form == .challenge {
+            // The app's sign-in may suffice for a user who has no session here.
+            var demands: [(name: String, value: String)] = []
+            if case .forbidden = denial { demands = require.signInParameters }
+            native = NativeChallenge(realm: given.hostURL, target: page, without: parameter, demanding: demands)
+        }
         var fields = native?.fields ?? []
         // A page for a native app has only the native challenge, because the app may read only the first one.
         let (isJudged, isProofScheme) = (self.credentials.presented != .none, self.credentials.isProofScheme)

@@ -172,11 +172,12 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether a native app can sign its user in with another transfer token. Its WebView must announce itself,
-    /// the route's client must accept tokens, and no rule may have just demanded a sign-in at the gateway.
+    /// Returns whether a native app can hand a session off here. Its WebView must announce itself, the route's client must
+    /// accept tokens, and no rule may have just demanded a sign-in at the gateway.
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
-        // If the session does not suffice for the route, the session of another token does not suffice either.
-        guard case .unauthenticated = denial, given.route.settings.handoff, self.findings.note != .ruleSignInRequired,
+        // nginx passes on the challenge of a 401 only.
+        if case .forbidden = denial, self.findings.dialect == .authRequest { return false }
+        guard given.route.settings.handoff, self.findings.note != .ruleSignInRequired,
             let client = given.client, client.takesTokens
         else { return false }
         return Navigation.announcesNativeApp(given.head, given.base, given.cookies)

@@ -21,7 +21,7 @@ struct LevelDemandTests {
     }
 
     /// What the client gets for the request: the parameters at its callback.
-    private static func authorize(
+    static func authorize(
         _ browser: inout OpenIDBrowser,
         _ more: [(String, String)]
     ) throws -> [String: String] {
@@ -42,13 +42,18 @@ struct LevelDemandTests {
         throw BenchFailure("a loop: \(answer.lines)")
     }
 
-    /// The claims of the id_token for a code.
-    private static func claims(_ bench: OpenIDSignInBench, _ code: String) throws -> JSONValue {
+    /// The tokens for a code.
+    static func redeem(_ bench: OpenIDSignInBench, _ code: String) throws -> Answer {
         let form =
             "grant_type=authorization_code&client_id=app&code=\(code)"
             + "&code_verifier=dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
         let type = "Content-Type: application/x-www-form-urlencoded"
-        let answer = try bench.gateway.request(Request.post("/oauth/token", [type], body: form))
+        return try bench.gateway.request(Request.post("/oauth/token", [type], body: form))
+    }
+
+    /// The claims of the id_token for a code.
+    private static func claims(_ bench: OpenIDSignInBench, _ code: String) throws -> JSONValue {
+        let answer = try Self.redeem(bench, code)
         let token = try #require(answer.text.firstMatch(of: /"id_token":"[^".]+\.([^".]+)\./), "\(answer.text)").1
         return try #require(Base64URL.decode(String(token)).flatMap { JSONText.decode($0) })
     }

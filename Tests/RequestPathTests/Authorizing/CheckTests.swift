@@ -184,6 +184,42 @@ struct CheckTests {
         #expect(try bench.authRequest("OPTIONS", url + "/app/x").status == 401)
     }
 
+    @Test("A native app is asked for another sign-in by proxies that pass the challenge on, which nginx does not")
+    func nativeStepUp() throws {
+        let bench = try CheckBench { settings in
+            var client = ClientSettings(clientID: "web")
+            client.allowsCookie = true
+            settings.clients = [client]
+            settings.provider = FixedUsersSettings([
+                UserSettings(identifier: "ada", id: "ada", passwordHash: Secret(""), traits: .object([:]), aal: .aal2)
+            ])
+            settings.hosts[0].routes = [
+                route("/app/**", .required) {
+                    $0.client = "web"
+                    $0.handoff = true
+                    $0.require.aal = .aal2
+                }
+            ]
+        }
+        let (token, _) = try bench.bench.signIn("ada") { session in
+            session.kind = .web
+            session.origin = .transfer
+            session.host = "app.example.com"
+        }
+        let cookie = "Cookie: __Host-sallyport=\(String(decoding: token.bytes, as: UTF8.self))"
+        let fields = Self.navigation + ["Sallyport-Native: 1", cookie]
+        let challenge = #"SessionTransfer realm="https://app.example.com", return_to="/app/x", acr_values="aal2""#
+        for verdict in [
+            try bench.forwardAuth("GET", "/app/x", fields), try bench.extAuthz("GET", "/app/x", fields),
+        ] {
+            #expect(verdict.status == 403 && verdict["www-authenticate"] == [challenge], "\(verdict.text)")
+        }
+        let nginx = try bench.authRequest("GET", "https://app.example.com/app/x", fields)
+        #expect(nginx.status == 401 && nginx.reason == "require.aal", "\(nginx.text)")
+        let login = "https://app.example.com/.sallyport/login?return_to=/app/x&prompt=login"
+        #expect(nginx["location"] == [login] && nginx["www-authenticate"].isEmpty)
+    }
+
     @Test("Only the named peers may ask")
     func peers() throws {
         let bench = try CheckBench { $0.authorization?.peers = ["10.0.0.0/8"].compactMap { CIDRBlock($0) } }

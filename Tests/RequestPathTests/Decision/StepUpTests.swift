@@ -100,6 +100,7 @@ struct StepUpTests {
                     route,
                     session: self.session(),
                     provider: self.user(aal: .aal1),
+                    asksApp: false,
                     now: now
                 )
             }
@@ -221,6 +222,7 @@ struct StepUpTests {
                     route("/**", .required) { $0.require = require },
                     session: transferred,
                     provider: self.user(aal: .aal2),
+                    asksApp: false,
                     now: now
                 )
                 #expect(form == expected, "\(reason)")
@@ -244,6 +246,7 @@ struct StepUpTests {
                     route("/**", .required),
                     session: nil,
                     provider: provider,
+                    asksApp: false,
                     now: Self.signedIn
                 )
                 #expect(form == .unauthorized)

@@ -98,6 +98,31 @@ struct ExplanationTests {
         #expect(answer(live.token).hasPrefix("head towards the app"))
     }
 
+    @Test("The challenge to a native app is explained, with the sign-in that it demands")
+    func nativeChallenge() throws {
+        var client = ClientSettings(clientID: "web")
+        client.allowsCookie = true
+        let strong = route("/**", .required) {
+            $0.client = "web"
+            $0.handoff = true
+            $0.require.aal = .aal2
+        }
+        let bench = try JudgeBench([strong]) { $0.clients = [client] }
+        let fields = ["Accept: text/html", "Sallyport-Native: 1"]
+        #expect(
+            self.last(self.explain(bench, "GET", "/x", fields))
+                == "decision: refused: 401 Unauthorized, credential.missing; "
+                + "the native app is asked for another transfer token"
+        )
+        let live = try bench.live { $0.origin = .transfer }
+        let cookie = "Cookie: \(bench.cookie())=\(live.token)"
+        #expect(
+            self.last(self.explain(bench, "GET", "/x", fields + [cookie], session: live.session))
+                == "decision: refused: 403 Forbidden, require.aal; "
+                + "the native app is asked for a new sign-in and another transfer token"
+        )
+    }
+
     @Test("A body that is too large, a preflight and its refusal are explained as they are answered")
     func answeredAtTheRoute() throws {
         let open = route("/**", .required) {

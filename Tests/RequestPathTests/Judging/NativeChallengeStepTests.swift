@@ -149,13 +149,96 @@ struct NativeChallengeStepTests {
         _ = try bearer.begin()
         #expect(try bearer.found(nil) == .answer(401, .sessionUnknown))
         #expect(bearer.values("WWW-Authenticate") == [#"Bearer error="invalid_token""#])
-        // The next session would be as old as this one.
+        // The next session would be handed off, too.
         let bench = try self.bench { $0.require.origins = ["browser"] }
         let stepUp = JudgedRequest(bench, "GET", "/x", fields + ["Cookie: \(bench.cookie())=a"])
         _ = try stepUp.begin()
         #expect(
             try stepUp.found(bench.live(.web) { $0.origin = .transfer }.session) == .answer(303, .requireOrigin)
         )
+    }
+
+    @Test("A handed-off session that is too weak or too old is answered by a challenge that says what is missing")
+    func stepUp() throws {
+        let bench = try self.bench {
+            $0.require.aal = .aal2
+            $0.require.maxAge = .seconds(300)
+        }
+        let fields = Self.page + [Self.field, "Cookie: \(bench.cookie())=a"]
+        func told(_ fields: [String], _ change: (inout Session) -> Void = { _ in }) throws -> JudgedRequest {
+            let request = JudgedRequest(bench, "GET", "/x?a=1", fields)
+            _ = try request.begin()
+            let live = try bench.live(.web) {
+                $0.origin = .transfer
+                change(&$0)
+            }
+            _ = try request.found(live.session)
+            return request
+        }
+        let weak = try told(fields)
+        let answer = try #require(weak.answer)
+        #expect(answer.response.status == 403 && answer.response.reason == .requireAAL)
+        let demands = #", acr_values="aal2", max_age="300""#
+        #expect(weak.values("WWW-Authenticate") == [self.challenge("/x?a=1") + demands])
+        #expect(weak.values("Vary") == ["Cookie, Sallyport-Native"])
+        let page = answer.page(
+            by: PageDesign.included.writer(0),
+            requestID: RequestID(seed: 1, sequence: 1),
+            isForm: false,
+            hasHost: true,
+            hasSignIn: true
+        ).response
+        let html = String(decoding: page.body, as: UTF8.self)
+        #expect(page.status == 403 && html.contains("The app that shows this page will sign you in again."))
+        #expect(html.contains(#"data-return-to="/x?a=1" data-acr-values="aal2" data-max-age="300">"#))
+        let login = "/.sallyport/login?return_to=/x%3Fa%3D1&amp;prompt=login"
+        #expect(html.contains(#"href="\#(login)" target="_top">Sign in</a>"#))
+        let old = try told(fields) {
+            $0.aal = .aal2
+            $0.authenticatedAt = JudgeBench.now.advanced(by: .seconds(-301))
+        }
+        #expect(old.answer?.response.reason == .requireMaxAge)
+        #expect(old.values("WWW-Authenticate") == [self.challenge("/x?a=1") + demands])
+        // A browser, and a user who signed in here, go to the sign-in page.
+        #expect(try told(Self.page + ["Cookie: \(bench.cookie())=a"]).answer?.response.status == 303)
+        let signedInHere = try told(fields) {
+            $0.origin = .browser
+            $0.authenticatedAt = JudgeBench.now.advanced(by: .seconds(-301))
+        }
+        #expect(signedInHere.answer?.response.status == 303)
+        // The app may already have such a sign-in.
+        let anonymous = JudgedRequest(bench, "GET", "/x", Self.page + [Self.field])
+        #expect(try anonymous.begin() == .answer(401, .credentialMissing))
+        #expect(anonymous.values("WWW-Authenticate") == [self.challenge("/x")])
+    }
+
+    @Test("A session that is too weak goes to the sign-in page where no app can hand one off")
+    func stepUpAtSignIn() throws {
+        let noHandoff = try self.bench {
+            $0.handoff = false
+            $0.require.aal = .aal2
+        }
+        let noTokens = try self.bench(methods: (false, false)) { $0.require.aal = .aal2 }
+        for bench in [noHandoff, noTokens] {
+            let request = JudgedRequest(
+                bench,
+                "GET",
+                "/x",
+                Self.page + [Self.field, "Cookie: \(bench.cookie())=a"]
+            )
+            _ = try request.begin()
+            #expect(try request.found(bench.live(.web) { $0.origin = .transfer }.session) == .answer(303, .requireAAL))
+        }
+    }
+
+    @Test("A program's token that is too weak gets the challenge of APIs, announced or not")
+    func stepUpOfProgram() throws {
+        let bench = try self.bench { $0.require.aal = .aal2 }
+        let request = JudgedRequest(bench, "GET", "/x", Self.page + [Self.field, "Authorization: Bearer a"])
+        _ = try request.begin()
+        #expect(try request.found(bench.live(.native).session) == .answer(403, .requireAAL))
+        let challenge = #"Bearer error="insufficient_user_authentication", acr_values="aal2""#
+        #expect(request.values("WWW-Authenticate") == [challenge])
     }
 
     @Test("A session that has ended, or is used by another device, is answered by the challenge")
