@@ -38,7 +38,7 @@ package struct WebOrigin: Sendable, Equatable {
         self.text = text
     }
 
-    /// Returns whether the value of the field names `origin`, which is written as browsers write it.
+    /// Returns whether `claimed`, a field's value, names `origin`. `origin` has the form that browsers send.
     package static func isSame(_ claimed: some Collection<UInt8>, as origin: some Collection<UInt8>) -> Bool {
         claimed.elementsEqual(origin) || WebOrigin(claimed)?.text.utf8.elementsEqual(origin) == true
     }

@@ -2,11 +2,11 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// The sessions on other hosts that descend from one handoff. Tickets made them from the transfer token's session.
+/// The record of the sessions and access tokens that end with one session, their root, while its lineage continues.
 ///
-/// All of them are in the lineage of the native session, which continues when a user signs out of the browser. So they
-/// cannot end with the lineage. Instead, this record lists the sessions that end together. The record's key is derived
-/// from the key of the first session, which every later session names (`Session.bornOf`).
+/// For example, a transfer token creates a browser session in the lineage of the native session, and tickets extend it
+/// to other hosts. A sign-out in the browser ends the sessions on all hosts, but not the native session. The key of the
+/// record is derived from the key of the root. All members store the root's key (`Session.bornOf`).
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
     /// The longest life of a native session, from which the family's sessions descend.
@@ -70,10 +70,10 @@ extension Session {
 }
 
 extension HandoffFamily {
-    /// The maximum number of tries of a change while other changes come first.
+    /// The maximum number of attempts to change the record while others change it at the same time.
     private static let mostTries = 16
 
-    /// - Parameter root: The session that the transfer token made.
+    /// - Parameter root: The session whose user and lifetime the record gets.
     init(root: Session) {
         let owner = RecordOwner(subject: root.subject, epoch: root.epoch)
         self.init(members: [], terms: RecordTerms(since: root.issuedAt, expiresAt: root.expiresAt, owner: owner))

@@ -16,7 +16,7 @@ package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The file, without line and column, or the variable.
+    /// The path of the file, without line or column, or the name of the variable.
     fileprivate var source: String { if case .file(let path, _, _) = self { path } else { self.description } }
 }
 

@@ -39,7 +39,7 @@ package struct Realm: Sendable, Hashable {
     /// The separator between a provider's name and its id of a user, in user names on hosts with several providers.
     package static let separator = "|"
 
-    /// Returns the provider's id of the user with this name, which may begin with the provider's name.
+    /// Returns the provider's id of the user with this name. Removes the provider's name if `name` begins with it.
     package func ownID(of name: String) -> String {
         // Allocates no prefix text, because this runs for every session that is read.
         guard name.begins(exactlyWith: self.name) else { return name }

@@ -75,7 +75,7 @@ final class CertificateHandle: Sendable {
     var subject: String? { Self.text(X509_get_subject_name(self.pointer)) }
     var issuer: String? { Self.text(X509_get_issuer_name(self.pointer)) }
 
-    /// The first second of the validity, whose last second is `validUntil`; `nil` if the field is not a time.
+    /// The first second of the validity; `nil` if the field is not a time. `validUntil` is the last second.
     var validFrom: UnixTime? { Self.time(X509_get0_notBefore(self.pointer)) }
     var validUntil: UnixTime? { Self.time(X509_get0_notAfter(self.pointer)) }
 

@@ -48,7 +48,7 @@ extension BrowserSessionEndpoints {
     }
 
     /// Answers `POST /.sallyport/login` with an address only: 303 to the provider whose domains include it, or the page
-    /// with all ways to sign in, whose password form contains the address.
+    /// with all ways to sign in, with the address in the password form.
     func identify(_ request: EndpointRequest, _ form: BodyParameters) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         return await self.identified(request, form, demand, again: { self.form(request, demand) }) { demand, address in

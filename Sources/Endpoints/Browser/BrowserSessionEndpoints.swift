@@ -131,7 +131,7 @@ package struct BrowserSessionEndpoints: Sendable {
         .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
-    /// Returns the page of the request's host to lead back to, which `values` has as a path or a URL of the host.
+    /// Returns the page to return to: the path, or the URL on the request's host, in `values`.
     func returnTo(_ values: [String], _ request: EndpointRequest) -> String {
         ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
     }

@@ -12,7 +12,7 @@ struct CompletedSignIns: Sendable {
 
     private static let label = "recent"
 
-    /// Returns the cookie of sign-ins at a provider's own pages, whose end the gateway does not notice. The period is
+    /// Returns the cookie for sign-ins at a provider's own pages. The gateway does not notice their end. The period is
     /// short, because a loop repeats within moments. The limit is higher, because a user may open several pages at
     /// once.
     static func begun(sessionCookie: String) -> CompletedSignIns {

@@ -118,7 +118,7 @@ package struct HandoffEndpoint: Sendable {
         }
     }
 
-    /// Answers `POST /.sallyport/handoff`: 303 to the page that the user wanted, whose navigation consumes the token.
+    /// Answers `POST /.sallyport/handoff`: 303 to the page that the user wanted. Loading it consumes the token.
     /// The cookie with the token stays until it expires, so that a second click works as well.
     private func confirm(_ request: EndpointRequest) async -> EndpointResponse {
         let requester = request.requester

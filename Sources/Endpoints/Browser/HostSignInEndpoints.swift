@@ -37,7 +37,7 @@ package struct HostSignInEndpoints: Sendable {
         self.share = share
     }
 
-    /// Returns these endpoints and `endpoints`, whose sign-in page leads away from hosts whose users sign in elsewhere.
+    /// Returns these endpoints and `endpoints`. The sign-in page redirects on hosts whose users sign in elsewhere.
     /// Without such hosts, returns only `endpoints`.
     ///
     /// - Parameter leads: False if the provider's own cookie is valid on every host: its page leads back by itself.

@@ -5,7 +5,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
     package let reason: Reason
     /// The error code at a resource. The token endpoint derives its error code from `reason`.
     package let error: String
-    /// A sentence for developers, without quotes and backslashes. It repeats no part of the request.
+    /// A sentence for developers, without quotes or backslashes. It repeats no part of the request.
     package let description: String
     /// The nonce for the answer's `DPoP-Nonce`. The client retries with it. `nil` if a nonce does not help.
     package let nonce: String?

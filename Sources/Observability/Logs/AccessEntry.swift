@@ -1,9 +1,8 @@
 package import Vocabulary
 
-/// The facts about one request in the access log, except texts. Bytes are referenced, not copied: the entry must be
+/// The facts about one request in the access log, except strings, which `AccessLog.record` takes separately. So the
+/// entry holds no objects and needs no reference counting. It points to bytes without copying them, and must be
 /// recorded while they are valid.
-///
-/// The entry contains no references, and texts are passed separately, so an entry costs no reference counting.
 ///
 /// Members that are `nil` are left out of the line.
 package struct AccessEntry {

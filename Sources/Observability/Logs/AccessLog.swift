@@ -91,7 +91,7 @@ package final class AccessLog {
         self.buffer.removeAll()
     }
 
-    /// Returns a URL or request target without query, fragment and userinfo, which may contain a token or a password.
+    /// Returns a URL or request target without query, fragment or userinfo: they may contain a token or a password.
     static func publicPart(of url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let part = self.prefix(of: self.prefix(of: url, before: UInt8(ascii: "?")), before: UInt8(ascii: "#"))
         guard let first = part.first, first != UInt8(ascii: "/") else { return part }

@@ -326,7 +326,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= key.count &- 1 &+ size
     }
 
-    /// Writes a key behind the last byte, with the length of the attribute, which is below 128.
+    /// Writes a key behind the last byte, with the length of the attribute (below 128).
     ///
     /// - Returns: The position of the attribute's value.
     @inlinable @inline(__always)

@@ -22,7 +22,7 @@ extension ProviderGrant {
         case rest(until: UnixTime)
         /// Write this grant, which holds the lease, then refresh its tokens.
         case refresh(ProviderGrant)
-        /// Write this grant, whose refresh token is lost.
+        /// Write this grant, which records that the refresh token is lost.
         case lose(ProviderGrant)
     }
 

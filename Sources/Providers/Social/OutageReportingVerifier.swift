@@ -16,6 +16,6 @@ struct OutageReportingVerifier: SocialVerifier {
 }
 
 extension NotDone {
-    /// The reason why the provider gave no answer, without tokens and claims. `nil` if it answered or none is known.
+    /// Why the provider gave no answer, without tokens or claims. `nil` if it answered or the reason is unknown.
     package var providerOutage: String? { self.reason == .providerUnavailable ? self.detail : nil }
 }

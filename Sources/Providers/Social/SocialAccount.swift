@@ -7,17 +7,17 @@ import Vocabulary
 struct SocialAccount: Sendable {
     let kind: SocialSubjectToken
 
-    /// The traits of every user, each from the claim with its name.
+    /// The names of the traits of every user. Each trait is read from the claim of this name.
     private static let traits = [
         "email", "email_verified", "name", "given_name", "family_name", "picture", "locale",
     ]
 
-    /// Returns the user, whose id consists of the provider's name and its own id of the user. An email address can pass
+    /// Returns the user, with the id `PROVIDER|SUBJECT`. Users are not identified by email address: an address can pass
     /// to another user, and an address that the app states proves nothing.
     ///
     /// - Parameters:
     ///   - subject: The provider's id of the user.
-    ///   - verified: The provider's claims. The app's statements apply only where these have none.
+    ///   - verified: The provider's claims. They take precedence over the claims in the app's profile.
     func user(
         _ subject: String,
         _ verified: JSONValue,
@@ -42,10 +42,10 @@ struct SocialAccount: Sendable {
         }
     }
 
-    /// Returns the artefact by which another presentation is recognised.
+    /// Returns the data by which a replay of an id_token, code or token is recognised.
     ///
     /// - Parameters:
-    ///   - identity: The bytes that are equal at every presentation.
+    ///   - identity: The bytes of the artefact that a replay cannot change.
     ///   - scope: The app or issuer at the provider for which the artefact was made.
     ///   - issuedAt: See `SocialArtefact.issuedAt`.
     func artefact(

@@ -69,7 +69,7 @@ package struct SocialClaims: Sendable, Hashable {
     }
 }
 
-/// The data by which another presentation of an artefact is recognised.
+/// The data by which a replay of an artefact is recognised.
 package struct SocialArtefact: Sendable, Hashable {
     package var id: OnceID
     /// When the provider made the artefact. `nil` if the provider does not say, or itself accepts it only once.

@@ -3,7 +3,7 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// Follows the reigns of the primaries. A new reign may have forgotten ids that were presented under an earlier one.
+/// Follows the reigns of the primaries. When a reign begins, the store may have lost single-use ids of earlier reigns.
 ///
 /// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the
 /// same epoch. While they learn of a failover they may differ for a moment, and one may reject another's nonce.
@@ -27,7 +27,7 @@ final class ReignWatch: Sendable {
         self.since = Atomic(clock.now().milliseconds)
     }
 
-    /// The memory of ids. Until a primary is known, ids cannot be remembered either, so the epoch does not matter.
+    /// The extent of the memory of ids. Until a primary is known, no id can be stored, so the epoch does not matter.
     var memory: OnceMemory {
         let epoch = self.epoch.load(ordering: .acquiring)
         return OnceMemory(epoch: epoch, since: UnixTime(milliseconds: self.since.load(ordering: .acquiring)))

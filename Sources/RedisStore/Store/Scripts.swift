@@ -40,7 +40,7 @@ package enum Scripts {
         kind: .create
     )
 
-    /// Reads a single-use token and the session from which it comes, whose key only the script knows. The session has
+    /// Reads a single-use token and its parent session. Only the script knows the session's key. The session has
     /// the token's tag, and so its slot in a cluster. While that slot is being moved, Redis may refuse the script.
     ///
     /// Returns marker, record, ledger and the parent's name. If there are a record and a name and no marker, also

@@ -1,11 +1,11 @@
 package import Settings
 
-/// The forms of checks by their paths.
+/// Finds the form of a check by its path.
 package struct CheckForms: Sendable {
-    /// The folder for proxies that remove the client's fields before each check, but would forward empty fields.
+    /// The folder for proxies that remove the client's fields before a check, and get no empty ones (`hasEmptyFields`).
     package static let valuedFolder = "/authz/valued/"
-    /// The gateway's and Authelia's folders. In Authelia's, the prefix that Envoy puts before a path (`/page`) ends
-    /// with a slash, proxies send checks only for hosts of apps, and nginx turns each 401 into a redirect.
+    /// The gateway's and Authelia's folders. Authelia's differs: Envoy's prefix of the path ends with a slash,
+    /// proxies send only checks for the hosts of apps (`showsPages`), and nginx redirects at each 401 (`namesSignIn`).
     private static let folders = [
         (path: "/authz/", prefixEnd: "", isAuthelias: false),
         (path: Self.valuedFolder, prefixEnd: "", isAuthelias: false),

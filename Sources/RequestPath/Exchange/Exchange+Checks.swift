@@ -88,7 +88,7 @@ extension Exchange {
         self.judge(bytes, unless: refusal, by: configuration)
     }
 
-    /// Judges the original request of a check, whose head has been parsed into the loop's head.
+    /// Judges the original request of a check. The head of this request has been parsed into the loop's head.
     ///
     /// - Parameters:
     ///   - bytes: The bytes of the head.

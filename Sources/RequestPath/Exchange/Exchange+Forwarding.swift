@@ -414,7 +414,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// Ends the answer, whose body is complete.
+    /// Ends the answer after its complete body.
     @inline(__always)
     private func endAnswer(_ trailers: Trailers? = nil) {
         guard self.phase == .exchange, let stream = self.stream else { return }

@@ -30,7 +30,7 @@ package enum LenientHead {
     /// location (RFC 9110 8.6), an empty length that the connection's end replaces, and the transfer encoding
     /// `identity` (RFC 2616 3.6).
     ///
-    /// - Parameter limit: The most bytes of a head.
+    /// - Parameter limit: The maximum size of a head in bytes.
     package static func rewrite(_ bytes: [UInt8], limit: Int) -> Outcome {
         var lines: [ArraySlice<UInt8>] = []
         var start = 0

@@ -29,7 +29,7 @@ package final class MultistatusBody {
     /// True if the root is not `multistatus`, so that nothing is changed.
     private var isForeign = false
 
-    /// The most bytes of a name or a reference that are kept. They are enough to recognise a longer reference.
+    /// The maximum number of bytes that are kept of a name or reference. They suffice to recognise a longer reference.
     package static let longest = 4096
 
     package init(_ references: PublicReferences) {

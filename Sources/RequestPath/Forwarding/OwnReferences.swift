@@ -38,7 +38,7 @@ package struct OwnReferences {
         return self.prefixes.fits(UnsafeBufferPointer(rebasing: value[start..<end])) ? .own(start..<end) : .outside
     }
 
-    /// Returns whether a reference leads to a public path outside of the app, which the app would read as its own.
+    /// Returns whether a reference leads to a public path outside of the app. The app would read it as its own path.
     package func misses(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         if case .outside = self.place(of: value) { true } else { false }
     }
@@ -78,7 +78,7 @@ package struct OwnReferences {
         writer.write(UnsafeBufferPointer(rebasing: value[written...]))
     }
 
-    /// Returns the most bytes by which the references in a request can grow.
+    /// Returns the maximum number of bytes by which the references in a request can grow.
     static func growth(_ head: RequestHead, _ base: Bytes, on route: RouteEntry) -> Int {
         guard let prefixes = route.prefixes else { return 0 }
         var count = 1

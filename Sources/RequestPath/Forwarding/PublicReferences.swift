@@ -27,10 +27,10 @@ package struct PublicReferences {
         self.init(route?.prefixes, ownOrigins: [origin] + (route?.ownOrigins ?? []), publicOrigin: publicOrigin)
     }
 
-    /// The most bytes by which one reference can grow.
+    /// The maximum number of bytes by which one reference can grow.
     var growth: Int { self.publicOrigin.count + (self.prefixes?.growth ?? 0) }
 
-    /// Returns the most bytes by which one reference can grow.
+    /// Returns the maximum number of bytes by which one reference can grow.
     static func growth(_ route: Pinned<RouteEntry>?, _ publicOrigin: [UInt8]) -> Int {
         publicOrigin.count + (route?.use { $0.prefixes?.growth ?? 0 } ?? 0)
     }

@@ -28,7 +28,7 @@ package final class ResponseHead {
     package var announcesContent = false
     /// Whether `Connection` names a hop-by-hop field.
     var nominates = false
-    /// The most fields of a head.
+    /// The maximum number of fields in a head.
     static let mostFields = 200
 
     package init(fieldCount: Int) {
@@ -76,10 +76,10 @@ package enum ResponseParseResult: Equatable {
 /// client could mistake part of it for the next answer.
 package struct ResponseParser: Sendable {
     private let names: FieldNames
-    /// The most bytes of a head.
+    /// The maximum size of a head in bytes.
     let limit: Int
 
-    /// - Parameter limit: The most bytes of a head.
+    /// - Parameter limit: The maximum size of a head in bytes.
     package init(names: FieldNames, limit: Int) {
         self.names = names
         self.limit = limit

@@ -17,7 +17,7 @@ package struct ResponseWriter: Sendable {
     /// Creates a writer for apps that may not set the gateway's own cookies.
     ///
     /// - Parameters:
-    ///   - sessionCookies: The names of the session cookie. A name that continues one with `-` is also the gateway's.
+    ///   - sessionCookies: The names of the session cookie. Names that begin with one of them and `-` are reserved too.
     ///   - handoffCookies: The names of cookies that carry transfer tokens.
     package init(sessionCookies: [String], handoffCookies: [String]) {
         self.sessionCookies = sessionCookies.map { Array($0.utf8) }
@@ -91,7 +91,7 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// Returns the most bytes of the app's status line and fields.
+    /// Returns the maximum size in bytes of the app's status line and fields, as they are written.
     @inline(__always)
     private static func room(
         _ head: ResponseHead,
@@ -237,7 +237,7 @@ package struct ResponseWriter: Sendable {
     }
 
     /// Returns whether a field replaces `Cache-Control` for some caches, such as `CDN-Cache-Control` and
-    /// `Cloudflare-CDN-Cache-Control`. Their names have one ending (RFC 9213 2).
+    /// `Cloudflare-CDN-Cache-Control`. All their names end this way (RFC 9213 2).
     @inline(__always)
     static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         let ending: StaticString = "-cache-control"

@@ -11,7 +11,7 @@ package final class TrailerSection {
     private var byteCount = 0
     private let limit: Int
 
-    /// - Parameter limit: The most bytes of the section.
+    /// - Parameter limit: The maximum size of the section in bytes.
     package init(limit: Int) {
         self.limit = limit
     }

@@ -32,16 +32,16 @@ package struct HTTP2Budget {
         }
     }
 
-    /// The most CONTINUATION frames of a field block. `blockTime` is the block's time limit.
+    /// The maximum number of CONTINUATION frames of a field block. `blockTime` is the block's time limit.
     static let mostContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
     static let mostEmptyData = 10
-    /// The most PRIORITY frames in addition to two for each stream, which clients send with their requests.
+    /// The maximum number of PRIORITY frames, besides two for each stream, which clients send with their requests.
     static let mostPriorities = 1000
-    /// The most WINDOW_UPDATE frames in addition to two for each stream (Firefox) and ten for each DATA frame sent.
+    /// The maximum number of WINDOW_UPDATE frames, besides two for each stream (Firefox) and ten per DATA frame sent.
     static let mostWindowUpdates = 100
-    /// The most free PINGs that a client can save up, besides the bucket. Each DATA or HEADERS frame sent and each part
-    /// of content received earns one, because many clients measure the round trip with a PING during a transfer.
+    /// The maximum number of free PINGs that a client can save up, besides the bucket. Each DATA or HEADERS frame sent
+    /// and each part of content received earns one, because many clients measure the round trip during a transfer.
     static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3

@@ -26,12 +26,12 @@ extension HTTP2Connection {
         if count > 0 { self.session?.consume(count) }
     }
 
-    /// Sends an interim answer, whose head is in `head` as HTTP/1.
+    /// Sends an interim answer. `head` contains its head in the form of HTTP/1.
     func announce(_ head: ByteBuffer, on stream: HTTP2Stream) {
         self.send(head) { session, fields in session.announce(fields, on: stream.id) }
     }
 
-    /// Begins an answer, whose head is in `head` as HTTP/1.
+    /// Begins an answer. `head` contains its head in the form of HTTP/1.
     func answer(_ head: ByteBuffer, on stream: HTTP2Stream, hasContent: Bool) {
         self.send(head) { session, fields in session.answer(fields, on: stream.id, hasContent: hasContent) }
     }

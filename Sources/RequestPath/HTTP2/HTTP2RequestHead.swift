@@ -21,7 +21,7 @@ package struct HTTP2RequestHead {
         case refused(Reason)
     }
 
-    /// The most cookie fields of a request (RFC 9113 8.2.3). Browsers send one for each cookie.
+    /// The maximum number of cookie fields in a request (RFC 9113 8.2.3). Browsers send one for each cookie.
     package static let mostCrumbs = 256
     /// The size added to each field (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2): one byte can encode a field.
     package static let fieldOverhead = 32
@@ -227,7 +227,7 @@ package struct HTTP2RequestHead {
         buffer.writeBytes(self.lines)
     }
 
-    /// Returns an empty scheme for `CONNECT` without `:protocol` (RFC 9113 8.5), whose method is refused later.
+    /// Returns an empty scheme for `CONNECT` without `:protocol` (RFC 9113 8.5). The method is refused later.
     private func schemeOfConnect(_ method: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         method.elementsEqual("CONNECT".utf8) ? [] : nil
     }

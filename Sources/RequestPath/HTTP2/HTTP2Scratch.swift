@@ -2,7 +2,7 @@ import NIOCore
 
 /// Memory that the HTTP/2 connections of a loop use one after another.
 final class HTTP2Scratch {
-    /// The most bytes that are collected for one write.
+    /// The maximum number of bytes that are collected for one write.
     static let writeSize = 65_536
 
     /// The fields of the answer that is being sent.

@@ -10,7 +10,7 @@ extension HTTP2Session {
     /// `streamWindow`, an upload over a round trip of 50 ms would be limited to 1.3 MB/s.
     static let wideWindow = 1 << 20
 
-    /// The most streams of a connection that have a wide window at the same time.
+    /// The maximum number of a connection's streams that have a wide window at the same time.
     static let mostWide = 4
 
     /// Returns the window of the connection. It never blocks a stream with an open window: all streams together hold

@@ -8,7 +8,7 @@ import Vocabulary
 /// A separate listener that answers with endpoints and judges no sessions, because it has no apps. It serves one host
 /// or any host name, with the default limits and deadlines.
 ///
-/// It has its own loop, connection limit and metrics, so its requests are neither in the access log nor in the
+/// It has its own `PathLoop`, connection limit and metrics, so its requests are neither in the access log nor in the
 /// gateway's metrics. Only its handshakes and PROXY headers are counted in the gateway's metrics.
 package struct EndpointServer: Sendable {
     /// The maximum number of simultaneous connections.
@@ -23,9 +23,9 @@ package struct EndpointServer: Sendable {
     ///
     /// - Parameters:
     ///   - setting: The settings key that contains the address, for the error.
-    ///   - clients: The loops of the clients. `nil` in a process without clients.
-    ///   - limits: The limits on connections from one address. `nil` if all clients may share an address, such as that
-    ///     of a local proxy or of the node.
+    ///   - clients: The gateway's loops, which count handshakes. `nil` in a process without a gateway.
+    ///   - limits: The limits on connections from one address. `nil` if all clients may share one address, for example
+    ///     a local proxy's or the node's.
     ///   - others: The URLs that the gateway serves at other addresses.
     /// - Throws: A `ListenerError` that names the address.
     package static func start(

@@ -159,7 +159,7 @@ package struct EndpointTable: Sendable {
         (self.listed[host.realms] ?? []).first { $0.scope.isServed(on: host) && Self.hasAll($0.path, of: path) }?.scope
     }
 
-    /// Whether every path of `route` is a path of `endpoint`, whose parameters are `{name}`.
+    /// Whether every path of `route` is a path of `endpoint`, in which `{name}` stands for one segment.
     private static func hasAll(_ endpoint: String, of route: String) -> Bool {
         let own = endpoint.split(separator: "/", omittingEmptySubsequences: false)
         let theirs = route.split(separator: "/", omittingEmptySubsequences: false)

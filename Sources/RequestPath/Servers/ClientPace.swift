@@ -125,9 +125,9 @@ package enum StallChoice {
         return chosen
     }
 
-    /// Returns the indices of up to `count` candidates to end for other requests of the same client, whose share is
-    /// used up. Those that have been stalled longest come first. Chooses no more requests of a client than it has
-    /// waiting, and none if both sides are silent.
+    /// Returns the indices of up to `count` candidates to end, to make room for waiting requests of the same client.
+    /// The client has used up its share. The requests that have been stalled longest come first. Chooses no more
+    /// requests of a client than it has waiting, and none if both sides are silent.
     ///
     /// - Parameter waiting: The number of waiting requests of each client that has used up its share.
     package static func chooseForOwn(

@@ -10,7 +10,7 @@ package enum NamePlaces {
     ///
     /// - Parameters:
     ///   - addresses: The addresses in the resolver's order, which changes from answer to answer.
-    ///   - limit: The most servers to return.
+    ///   - limit: The maximum number of servers to return.
     /// - Returns: An empty list if all addresses belong to one server.
     package static func split(_ addresses: [SocketAddress], limit: Int) -> [[SocketAddress]] {
         guard addresses.count > 1, limit > 1, let preferred = addresses.first?.protocol else { return [] }

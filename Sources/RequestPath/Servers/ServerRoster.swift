@@ -70,7 +70,7 @@ package struct ServerRoster {
     /// - Parameters:
     ///   - failed: The bits of the servers that have failed for the request.
     ///   - mayProbe: Whether the request can be sent to another server if it fails.
-    ///   - limit: The most connections to all servers together.
+    ///   - limit: The maximum number of connections to all servers together.
     ///   - key: The sticky key of the session or the client.
     /// - Returns: `nil` if all servers have failed for the request.
     package mutating func choose(

@@ -161,8 +161,8 @@ package final class UpstreamServer: Sendable {
 
     /// Returns the current servers: this one, or one for each of several addresses of its name.
     ///
-    /// - Parameter limit: The most servers to return. Further addresses are not used. If 1, the result is this server
-    ///   with all its addresses.
+    /// - Parameter limit: The maximum number of servers to return. Further addresses are not used. If 1, the result is
+    ///   this server with all its addresses.
     package func places(limit: Int) -> [UpstreamServer] {
         let places = self.state.withLock { $0.places }
         return places.isEmpty || limit < 2 ? [self] : Array(places.prefix(limit))

@@ -51,7 +51,7 @@ final class AppRoom {
         var begun: NIODeadline?
     }
 
-    /// The most requests that one sweep ends, so that the loop can serve others.
+    /// The maximum number of requests that one sweep ends, so that the loop can serve others.
     private static let mostEnded = 64
 
     private let loop: PathLoop

@@ -5,9 +5,9 @@ import Transport
 /// One health check of a server. Only the status line of the answer matters. The rest is read, too: a reset at each
 /// check would fill the app's error log.
 final class HealthCheck: StreamHandler {
-    /// The most bytes of an answer that are read.
+    /// The maximum number of bytes of an answer that are read.
     private static let limit = 65_536
-    /// The most bytes of interim answers (RFC 9110 15.2).
+    /// The maximum size of all interim answers in bytes (RFC 9110 15.2).
     private static let interimLimit = 8192
 
     private let health: HealthSettings

@@ -292,7 +292,7 @@ package final class CachedSession {
 extension UnixTime {
     fileprivate static let never = UnixTime(milliseconds: .max)
 
-    /// Returns a later time, without a `Duration`, whose arithmetic shows in the profile of a read.
+    /// Returns a later time. Does not use `Duration`, because its arithmetic shows in the profile of a read.
     fileprivate func advanced(byMilliseconds milliseconds: Int32) -> UnixTime {
         UnixTime(milliseconds: self.milliseconds + Int64(milliseconds))
     }

@@ -137,7 +137,7 @@ package struct SessionRead {
     let kind: Session.Kind
     let now: UnixTime
 
-    /// Whether a provider may be asked, whose calls are recorded separately (`SessionResolver.asker`).
+    /// Whether a provider may be asked. Its calls are recorded separately (`SessionResolver.asker`).
     package var asksProvider: Bool { self.flight.foreign != nil }
 
     /// The reason of the rejection if the answer is a failure.

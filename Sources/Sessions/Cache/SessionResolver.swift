@@ -323,7 +323,7 @@ package final class SessionResolver {
         self.finish(flight, .success(entry))
     }
 
-    /// Reads the session again after its provider's tokens, which expired while it was not in use, were renewed.
+    /// Renews the provider's tokens, which expired while the session was not in use, and reads the session again.
     private func awaitRenewal(_ session: Session, _ flight: SessionFlight) {
         flight.hasAwaitedRenewal = true
         self.cache.endReading(flight.reading)

@@ -27,7 +27,7 @@ package final class SessionResolvers: Sendable {
         return token.bytes.withUnsafeBytes { resolver.shown($0, now: now) }
     }
 
-    /// Reads the session of this token, whose key is `key`, and keeps it on the caller's loop. `nil` if the caller is
+    /// Reads the session of the token with this key, and keeps it on the caller's loop. `nil` if the caller is
     /// on no loop or reads do more than show; the store must then be asked directly.
     package func read(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<SessionPresentation?>? {
         guard let resolver = self.own, resolver.readsShown else { return nil }

@@ -51,7 +51,7 @@ package protocol ForeignTokens: Sendable {
     /// - Returns: A future of `loop`. It fails with `StoreError`.
     func bind(_ key: RecordKey, to thumbprint: String, on loop: any EventLoop) -> EventLoopFuture<KeyBinding>
 
-    /// Notifies the provider that the user has signed out of a token's session, so that the provider rejects it.
+    /// Notifies the provider that the user has signed out of a token's session, so that the provider ends the session.
     ///
     /// - Parameter sessionID: The provider's id of the session; `nil` if it is not known.
     /// - Returns: True if the provider has ended the session, or cannot end sessions, so that only the gateway does.
@@ -144,7 +144,7 @@ package struct ProviderDemand: Sendable, Hashable {
         self.document = document
     }
 
-    /// Returns the page, from which the browser comes back to `target`; `nil` if there is no page.
+    /// Returns the page with `target` as its `return_to`, unless it already has one; `nil` if there is no page.
     ///
     /// - Parameter target: An absolute URL.
     package func page(leadingTo target: String) -> String? {
@@ -178,7 +178,7 @@ package struct ForeignSession: Sendable, Hashable {
         self.verdict = verdict
     }
 
-    /// The session, in the token's own lineage; `web` for a cookie of the provider, otherwise `native`.
+    /// The session, in the token's own lineage. Its kind is `web` for a cookie of the provider, otherwise `native`.
     package var session: Session { self.content.session }
 
     /// Returns the session under another verdict.
@@ -210,8 +210,8 @@ package struct ForeignVerdict: Sendable, Hashable {
     package let givenAt: UnixTime
     /// The time from which the provider must vouch again before the session is used.
     package let usableUntil: UnixTime
-    /// True if the verdict has expired and only bridges an outage of the provider. It then suffices only for requests
-    /// that may be repeated.
+    /// True if the verdict has expired and only bridges an outage of the provider. It then suffices only for
+    /// idempotent requests.
     package let isStale: Bool
     /// True if the user may sign in. Otherwise, the token is valid for requests but yields no other token.
     package let isAdmitted: Bool

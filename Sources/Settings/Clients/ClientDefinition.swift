@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// A client as the management API stores it: Auth0's object as written, without defaults and secrets.
+/// A client as the management API stores it: Auth0's object as written, without defaults or secrets.
 package struct ClientDefinition: Sendable, Equatable {
     /// The members of the object. Unknown members are kept and ignored.
     package var members: JSONValue

@@ -77,7 +77,7 @@ extension TextRule {
 
 /// The parts of a scrypt hash in either of its forms.
 private struct ScryptParts {
-    /// True if the hash is a PHC string, whose first cost is the logarithm of N, in standard base64.
+    /// True for a PHC string: its first cost is the logarithm of N, and salt and hash are in standard base64.
     let isPHC: Bool
     let costs: [Substring]
     let salt: Substring

@@ -22,7 +22,7 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// Creates a value without a file: it has no client and accepts none.
     package init() {}
 
-    /// - Parameter builder: A builder that has built nothing, whose files repeat the results of their first read.
+    /// - Parameter builder: A builder that has built nothing yet. Its files repeat the results of their first read.
     init(_ builder: SettingsBuilder, native: SessionSettings.Lifetimes) {
         self.builder = builder
         let trees = builder.tree.trees("clients").compactMap { tree in

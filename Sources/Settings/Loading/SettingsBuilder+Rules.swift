@@ -7,7 +7,7 @@ extension SettingsBuilder {
         return self.readablePath("database", of: tree).map { GeoSettings(database: $0) }
     }
 
-    /// Builds the rules, whose conditions are valid by themselves.
+    /// Builds the rules and checks how their parts fit together. Each condition has already been read without errors.
     mutating func rules() -> [Rule] {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("rules").compactMap { tree in

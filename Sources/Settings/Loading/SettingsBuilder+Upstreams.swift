@@ -115,7 +115,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the servers of an app, which are written as `url` or as `servers`.
+    /// Returns the servers of an app from its key `url` or `servers`.
     private mutating func servers(_ tree: SettingsTree) -> [ServerSettings] {
         guard tree["servers"] != nil else {
             if tree["url"] == nil {

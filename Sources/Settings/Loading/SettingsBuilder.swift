@@ -21,7 +21,7 @@ struct SettingsBuilder {
     /// The apps in `upstreams`, and those that routes define by a URL.
     var upstreams: [UpstreamSettings] = []
 
-    /// Builds the settings, which are meaningless if there are problems.
+    /// Builds the settings. They are meaningless if `problems` is not empty afterwards.
     mutating func build() -> Settings {
         self.upstreams = self.namedUpstreams()
         let clients = self.clients()

@@ -74,7 +74,7 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var trustsClients = false
     package var namesPaths = true
     package var batchDelay: Duration = .seconds(5)
-    /// The most spans in one export: twice OpenTelemetry's default, as an export costs as much as over a hundred spans.
+    /// The maximum number of spans per export: twice OpenTelemetry's default. An export costs more than 100 spans.
     package var batchSize = 1024
     package var queueSize = 2048
     /// The time after which a batch that the collector does not accept is dropped.

@@ -63,7 +63,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// The audience that the OAuth client requested.
     package var wantedAudience: String?
     package var scopes: [String] = []
-    /// True if the access token is not handed out, but only made to mint a session-transfer token, whose rules apply.
+    /// True if the access token is only used to mint a session-transfer token, not handed out. Rules at `mint` apply.
     var isForTransfer = false
 
     // MARK: Transfer tokens and tickets

@@ -81,7 +81,7 @@ package struct IDToken: Sendable {
 
     /// Returns the token in compact form. Signing takes a millisecond, too long for an event loop.
     ///
-    /// - Parameter key: A key for RS256 (`IDTokenKeys`), whose hash function `at_hash` uses. A key for another
+    /// - Parameter key: A key for RS256 (`IDTokenKeys`). `at_hash` uses its hash function. A key for another
     ///   algorithm is a programming error and ends the process.
     package func signed(by key: SigningKey) -> String {
         precondition(key.algorithm == .rs256, "id_tokens are signed with RS256")

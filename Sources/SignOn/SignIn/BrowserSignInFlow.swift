@@ -47,7 +47,7 @@ package struct BrowserSignInFlow: Sendable {
     ///   - returnTo: A safe path on the host (`ReturnTo`).
     ///   - authority: `host[:port]` of the host on which the sign-in begins and ends.
     ///   - app: The native app for which the user signs in. `nil` if the session will be the browser's.
-    ///   - isRepeat: Whether the sign-in replaces an earlier sign-in that could not be completed.
+    ///   - isRepeat: True if the sign-in replaces an earlier sign-in that could not be completed.
     /// - Returns: The URL for the browser, and the sealed state that the browser keeps under `id` until it returns.
     package func begin(
         _ wish: BrowserSignIn,
@@ -81,13 +81,13 @@ package struct BrowserSignInFlow: Sendable {
         self.seal.open(kept, id: id, on: authority)
     }
 
-    /// Returns the reduced form of a sign-in for which the browser has no room: only its destination, without the state
-    /// that completes it. `nil` if the sign-in is already reduced.
+    /// Returns the reduced form of a sign-in for which the browser has no room. It lacks the provider's state, so it
+    /// can only begin again. `nil` if the sign-in is already reduced.
     package func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret? {
         pending.atProvider == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
 
-    /// Whether the provider makes browsers post its answer to the callback.
+    /// True if the provider makes browsers post its answer to the callback.
     package var answersByForm: Bool { self.provider.answersByForm }
 
     /// Seals the answer that a browser posted to the callback at this path of the host. The sealed text goes into the
@@ -101,9 +101,9 @@ package struct BrowserSignInFlow: Sendable {
         PostedAnswer(text, by: self.seal.keys, for: path, on: authority)
     }
 
-    /// Returns the browser's sessions on this host, which a completed sign-in replaces. `nil` if the sign-in must not
-    /// be completed, because the browser is signed in and the sign-in has expired or a sufficient session began after
-    /// it. The browser returned twice, or signed in in another tab whose session a new one would end.
+    /// Returns the browser's sessions on this host, which a completed sign-in replaces. `nil` if the browser is
+    /// already signed in and must not complete the sign-in, which would end its session. Then the sign-in has expired,
+    /// or a sufficient session began after it: the browser returned twice, or the user signed in in another tab.
     ///
     /// The store is asked before the provider, so that an outage of the store does not use up the code.
     package func former(

@@ -88,7 +88,7 @@ struct KeptSignInSeal: Sendable {
         return Secret(self.text(short, id, authority))
     }
 
-    /// Returns the sign-in sealed without the provider's state, for a browser without room. It can only begin again.
+    /// Returns the sign-in sealed without the provider's state, for a browser that lacks room. It can only begin again.
     func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         var short = pending
         short.atProvider = nil

@@ -20,7 +20,7 @@ extension SessionService {
     /// True if the settings let users choose to stay signed in after closing the browser.
     package var asksToStay: Bool { self.settings.browser.persistence == .ask }
 
-    /// Returns the authentication of a user of this realm, whose identity is the user's account if the user is linked.
+    /// Returns the authentication with the id of the user's linked account. Unchanged if the user is not linked.
     func linked(_ authentication: Authentication) -> Authentication {
         self.accounts?.linked(authentication, of: self.realm) ?? authentication
     }

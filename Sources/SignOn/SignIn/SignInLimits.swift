@@ -30,8 +30,8 @@ struct SignInLimits {
     let user: RateBucket
 
     /// - Parameters:
-    ///   - user: The tried user, normalised (CVE-2025-24806). `nil` for input that cannot be an identifier, whose tries
-    ///     share an empty name.
+    ///   - user: The tried user, normalised (CVE-2025-24806). `nil` for input that cannot be an identifier. All such
+    ///     input shares an empty name.
     ///   - isFamiliar: True if this user has signed in from this address before.
     init(address: IPAddress, user: UserIdentifier?, isFamiliar: Bool) {
         let key = Array(address.key.description.utf8)

@@ -16,7 +16,7 @@ struct Assembly: Sendable {
     let configuration: PathConfiguration
     /// The providers, each with the parts for its hosts.
     let realms: [AssembledRealm]
-    /// The users of all realms, which know which users no longer exist.
+    /// Reports which users of the realms no longer exist.
     let users: RealmUsers
     /// The parts that the event loops ask about sessions.
     let parties: SessionParties

@@ -29,7 +29,7 @@ package struct PassedEnds: RecordCaller {
         return nil
     }
 
-    /// Ends everything that began with an app's token, which has ended at the provider.
+    /// Ends everything that began with an app's token, after the token has ended at the provider.
     ///
     /// - Parameter kept: The token's session from `kept(_:)`. `nil` if it is unknown here.
     package func end(_ token: Secret, of kept: Session?, for requester: Requester) async throws(NotDone) {
