@@ -19,7 +19,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
             self.first = nil
             return
         }
-        // Marks and lengths take little room compared with the strings.
+        // Marks and lengths are small compared with the strings, so their size is overestimated.
         var bytes = [UInt8](repeating: 0, count: total + Self.framingBytes * (arguments.count + 2))
         var first: Range<Int>?
         let count = bytes.withUnsafeMutableBytes { target in
@@ -63,10 +63,10 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         return true
     }
 
-    /// The room for a mark, the digits of a count (at most `maxBytes`) and two line ends.
+    /// Enough bytes for a mark, the digits of a count (at most `maxBytes`) and two line ends.
     private static let framingBytes = 16
 
-    /// Writes a command into memory that is large enough. Fast, because each read of an uncached session sends one.
+    /// Writes a command into memory that is large enough. Fast, because a read of an uncached session needs a command.
     private struct Writer {
         let target: UnsafeMutableRawBufferPointer
         private(set) var count = 0
