@@ -14,8 +14,7 @@ package struct Pinned<Part: AnyObject> {
     /// The part as a counted reference.
     package var counted: Part { self.part.takeUnretainedValue() }
 
-    /// Lends the part to `body`. Takes a closure, because a key path of two steps would be created and followed at run
-    /// time.
+    /// Lends the part to `body`, a closure: a key path of two steps would be created and followed at run time.
     @inline(__always)
     func use<Value>(_ body: (Part) -> Value) -> Value { self.part._withUnsafeGuaranteedRef { body($0) } }
 

@@ -93,8 +93,7 @@ package final class ConnectionGate: Sendable {
 
     /// - Parameters:
     ///   - limits: The limits. `connections` is lowered to what the files allow.
-    ///   - trusted: Trusted proxies. All clients may come through one proxy, so the limit per address does not apply to
-    ///     it.
+    ///   - trusted: Trusted proxies. The limit per address does not apply to them: all clients may use one proxy.
     ///   - apps: The maximum number of open connections to apps. `nil` if each client may need a connection to an app.
     ///   - files: The number of files that the process may open.
     package init(

@@ -174,8 +174,7 @@ extension HTTP1Connection: ClientStream {
     private func requestEnds(atOnce: Bool) -> HTTP1State.NextStep {
         let (now, idle) = (self.loop.now, self.configuration.timeouts.idle)
         if self.message.keepsAlive { return self.state.answerEnded(.next, now: now, idle: idle) }
-        // A process that is about to end waits until the client has the answer: a container's network ends with the
-        // process.
+        // A process that is ending waits until the client has the answer: a container's network ends with the process.
         let mayCloseAtOnce =
             atOnce && self.message.mayCloseAtOnce && self.input == nil && !self.isUsing && !self.loop.isDraining
         return self.state.answerEnded(mayCloseAtOnce ? .closeAtOnce : .close, now: now, idle: idle)

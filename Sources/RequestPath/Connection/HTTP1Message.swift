@@ -80,8 +80,7 @@ package struct HTTP1Message {
 
     /// True if the connection may close as soon as the system has taken the answer. A client that announced that it
     /// closes sends nothing more (RFC 9112 9.6), so closing cannot destroy the answer. Other clients get the end of the
-    /// stream first. The stream is also ended first after a long answer, so that a client that reads nothing is
-    /// noticed.
+    /// stream first. Long answers also end the stream first, so that a client that reads nothing is noticed.
     package var mayCloseAtOnce: Bool { self.isLast && self.isShort && !self.asksForUpgrade }
 
     /// The length in bytes up to which an answer with its head fits into a connection's first window (RFC 6928).

@@ -147,8 +147,8 @@ package final class OwnCookies: Sendable {
         }
     }
 
-    /// Returns the distinct values of the handoff cookies in `field`. Called only if the field has handoff cookies,
-    /// which is rare.
+    /// Returns the distinct values of the handoff cookies in `field`. Called only for the few requests with such
+    /// cookies.
     package func handoffValues(in field: Slice, _ base: Bytes) -> [Slice] {
         var values: [Slice] = []
         self.forEachValue(of: .handoff, in: field, base) { value in

@@ -89,7 +89,7 @@ extension PassedOn {
 }
 
 extension FieldRole {
-    /// True if the gateway's endpoints get the field, although no app does.
+    /// True if the gateway's endpoints get the field, although apps do not get it.
     fileprivate var isForEndpoints: Bool {
         switch self {
         case .upgrade, .native, .userAddress, .wantedPage: true

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The client's side of one exchange: an HTTP/1 connection, or a stream of a connection that carries many. Only this
+/// The client's side of one exchange: an HTTP/1 connection, or a stream of a connection with many streams. Only this
 /// side knows how messages are framed and whether the connection is kept.
 ///
 /// ```
@@ -47,8 +47,8 @@ package protocol ClientStream: AnyObject {
     /// Sends everything that was written and ends the answer. The stream calls `Exchange.answerSent` when the system
     /// has accepted everything, and then handles the rest of the request. The next exchange may begin during this call.
     func complete()
-    /// Ends the answer as `complete` does, with these trailers. They are dropped if the answer cannot carry them or the
-    /// client has not asked for them.
+    /// Ends the answer as `complete` does, with these trailers. The trailers are dropped if the answer cannot carry
+    /// them or the client has not asked for trailers.
     func complete(with trailers: Trailers)
     /// Sends one of the gateway's own answers and ends it as `complete` does. `hasContent` is false if there is no
     /// content or only the head was requested. The stream may read the rest of the request's body first.

@@ -5,10 +5,10 @@ import Settings
 import Vocabulary
 
 /// Answers checks, in which a proxy asks whether a request of its client is allowed. The request is judged like any
-/// other. Only the judged head and the use of the permit differ.
+/// other request. Only the judged head and the use of the permit differ.
 extension Exchange {
     /// True if the request is not a check, but a browser's request for one of the gateway's own pages. Some proxies
-    /// send both to one address.
+    /// send checks and such requests to one address.
     func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         self.check = nil
         self.checkResult = .denied
@@ -153,7 +153,7 @@ extension Exchange {
             requestID: self.record.requestID,
             fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
         )
-        // The check itself was well-formed, so another one may follow.
+        // The check itself was well-formed, so another check may follow.
         answer.closes = false
         self.answer(answer)
     }
