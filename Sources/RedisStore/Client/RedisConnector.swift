@@ -35,8 +35,8 @@ package struct RedisConnector: Sendable {
     }
 
     /// Opens a channel to `endpoint` on `loop`, a loop of a `TransportGroup`. With TLS, the pipeline contains the TLS
-    /// handler, and the handshake may still be running. Without TLS, it is empty. Host names are resolved off the loop.
-    /// A host's addresses are tried in turn, within the connect timeout.
+    /// handler, and the handshake may still be running. Without TLS, the pipeline is empty. Host names are resolved off
+    /// the loop. A host's addresses are tried in turn, within the connect timeout.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         self.connect(to: endpoint, on: loop) { channel in
             guard let tls = self.tls else { return }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Sends a few commands to one server over a separate connection, for example to find the primary or a fault.
+/// Sends a few commands to one server over a separate connection, to find the primary or to diagnose a fault.
 package enum RedisProbe {
     /// Connects, sends the greeting and the commands, and closes.
     ///

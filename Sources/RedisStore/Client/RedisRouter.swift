@@ -190,7 +190,7 @@ final class RedisRouter {
         self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
-    /// Sends a command. If it is redirected, it was not executed, and is sent to the node that is named.
+    /// Sends a command. A redirected command was not executed, so it is sent to the node that is named.
     private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in

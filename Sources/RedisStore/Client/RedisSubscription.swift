@@ -17,7 +17,7 @@ final class RedisSubscription {
     private var channel: (any Channel)?
     /// The time since which messages arrive; `nil` while no message can arrive.
     private var upSince: NIODeadline?
-    /// When the server last sent anything over an earlier connection, or last refused one; initially the creation time.
+    /// When the server last sent anything on a former connection or refused a connection; initially the creation time.
     private var heardBefore = NIODeadline.now()
     private var isShutDown = false
 

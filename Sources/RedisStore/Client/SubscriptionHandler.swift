@@ -25,8 +25,8 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         }
     }
 
-    /// The limits of one message. It may name all keys that a transaction or an expiry cycle touched. A larger message
-    /// ends the connection, and the gateway then doubts every cached session.
+    /// The limits of one message. A message may name all keys that a transaction or an expiry cycle touched. A larger
+    /// message ends the connection, and the gateway then doubts every cached session.
     private static let limits = ReplyLimits(bytes: 4 << 20, elements: 1 << 16)
 
     private var machine: SubscriptionStateMachine

@@ -142,7 +142,7 @@ package struct ConnectionStateMachine<Handle> {
         return .close(self.end(.timedOut))
     }
 
-    /// Stops accepting commands. Returns `nil` if `received` will close after the last reply, or if already called.
+    /// Stops accepting commands. Returns `nil` if `received` will close after the last reply, or has done so.
     package mutating func drain() -> Closing? {
         switch self.phase {
         case .closed, .draining: return nil
@@ -161,8 +161,8 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Steps
 
-    /// Reports whether the connection is useless after this error: the server is the wrong one or hangs up, or the
-    /// gateway is not signed in.
+    /// Reports whether the connection is useless after this error: the server is the wrong one or closes the
+    /// connection, or the gateway is not signed in.
     private func isEnd(_ error: RedisServerError) -> Bool {
         switch error.code {
         case "READONLY", "NOAUTH": true

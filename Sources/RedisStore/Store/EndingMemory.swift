@@ -9,7 +9,7 @@ package import Vocabulary
 /// An end is kept for at least `span`, and at most for about twice `span`. Ends are kept in generations. A generation
 /// is dropped as a whole when it was closed at least `span` ago. When a generation is full, the next one begins. Beyond
 /// `mostGenerations`, the oldest one is dropped early, and its ends are forgotten. If a primary's reign begins within
-/// `span` of this, sessions older than the last dropped end are treated as ended.
+/// `span` of this drop, sessions older than the last dropped end are treated as ended.
 ///
 /// An end may be reported twice: when the mark for it is written, and when the mark expires (`RedisStore.margin`). An
 /// end that `EndingReplay` writes again is a separate end.

@@ -39,8 +39,7 @@ final class InvalidationFeed: Sendable {
 
     /// Creates a feed over the connections of `client`. It receives nothing before `start()`.
     ///
-    /// - Parameter heard: Called for ends that are certain (`Keyspace.isCertainEnd`), and again when an end's mark
-    ///   expires.
+    /// - Parameter heard: Called for each certain end (`Keyspace.isCertainEnd`), and again when the end's mark expires.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches

@@ -150,7 +150,7 @@ extension RedisStore {
                     }
                 )
             }
-            // The session need not be live: an earlier request may have ended it without learning so.
+            // The session need not be live: an earlier request may have ended it without getting the answer.
             let session = try self.seals.open(bytes, at: place, Session.decoded)
             return switch reach(session) {
             case .nothing: .success(.kept)
@@ -310,7 +310,7 @@ extension RedisStore {
     }
 
     /// Returns the version of a session: a hash of the record's bytes, seeded by this process. So nobody who can write
-    /// to Redis can find other bytes with the same version. A compare-and-act also names the bytes.
+    /// to Redis can find other bytes with the same version. A compare-and-act also compares the bytes.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         var hasher = Hasher()
         sealed.withUnsafeBytes { hasher.combine(bytes: $0) }

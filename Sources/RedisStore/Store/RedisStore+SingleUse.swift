@@ -75,7 +75,7 @@ extension RedisStore {
         creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        // Created records have the lineage that the used record names. If its key differs, the record is damaged.
+        // Created records have the lineage that the used record names. If its key has another, the record is damaged.
         guard creating.allSatisfy({ $0.key.lineage == key.lineage }) else {
             return loop.makeFailedFuture(StoreError.unavailable)
         }

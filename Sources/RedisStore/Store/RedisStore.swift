@@ -154,7 +154,7 @@ package final class RedisStore: RecordStore {
     /// Waits for a new connection, at most for `readBackPatience`.
     ///
     /// A missing value proves nothing, because the write may still be on its way. Nor does `judged`, the value before
-    /// the write. In both cases the future fails with `.unavailable`. A retry with the attempt's id gets the outcome.
+    /// the write. In both cases the result is `.unavailable`. A retry with the attempt's id gets the outcome.
     func readBack<Answer: Sendable>(
         _ place: [UInt8],
         unless judged: [UInt8]? = nil,

@@ -11,7 +11,7 @@ final class SharedSessions: Sendable {
 
         static let leastLimit = 64
 
-        /// Drops the sessions that no loop holds. Weak references would do so too, but slow reference counting.
+        /// Drops the sessions that no loop holds. Weak references would also do so, but slow down reference counting.
         mutating func dropUnheld() {
             var unheld: [RecordKey] = []
             // A loop over `indices` would hold a second reference to the table, which would then be copied.

@@ -60,7 +60,7 @@ package struct CheckForm: Sendable {
         switch self.source {
         case .body(let body): return body.limit
         case .head(.request):
-            // Envoy sends the bytes that its `with_request_body` allows, with their length. The check ends with them.
+            // Envoy sends the bytes that its `with_request_body` allows, with their length. Then the check ends.
             guard case .length(let count) = check.framing, count <= Self.longestBody else { return nil }
             return count
         case .head: return nil
@@ -144,7 +144,7 @@ package struct CheckForm: Sendable {
 
     private static let refused = 403
 
-    /// Returns the status of a denial for nginx, which turns all others than 401 and 403 into 500. Failures get 500.
+    /// Returns the status of a denial for nginx. It turns statuses other than 401 and 403 into 500. Failures stay 500.
     private static func authRequestStatus(_ response: EndpointResponse) -> Int {
         switch response.status {
         case 300..<400, 401: 401

@@ -41,7 +41,7 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // Restrictions are rejected, because they are not enforced here. Caddy appends the client's query: harmless.
+        // Restrictions are rejected: to ignore one would admit everybody. Caddy appends the client's query: harmless.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }

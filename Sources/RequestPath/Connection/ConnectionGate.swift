@@ -93,7 +93,7 @@ package final class ConnectionGate: Sendable {
 
     /// - Parameters:
     ///   - limits: The limits. `connections` is lowered to what the files allow.
-    ///   - trusted: Trusted proxies. The limit per address does not apply to them: all clients may use one proxy.
+    ///   - trusted: Trusted proxies. The limit per address does not apply to them: all clients may come through one.
     ///   - apps: The maximum number of open connections to apps. `nil` if each client may need a connection to an app.
     ///   - files: The number of files that the process may open.
     package init(
@@ -125,7 +125,7 @@ package final class ConnectionGate: Sendable {
         return max(16, rest / 2, apps.map { rest - $0 } ?? 0)
     }
 
-    /// Returns the number of descriptors that `clients` clients need. `nil` if 90% of them can be served.
+    /// Returns the number of descriptors that `clients` clients need. `nil` if 90% of these clients can be served.
     ///
     /// - Parameters:
     ///   - apps: The maximum number of open connections to apps.

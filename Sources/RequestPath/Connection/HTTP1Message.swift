@@ -78,7 +78,7 @@ package struct HTTP1Message {
         if closes || self.awaitsContinue || self.asksForUpgrade { self.keepsAlive = false }
     }
 
-    /// True if the connection may close as soon as the system has taken the answer. A client that announced that it
+    /// True if the connection may close as soon as the system has accepted the answer. A client that announced that it
     /// closes sends nothing more (RFC 9112 9.6), so closing cannot destroy the answer. Other clients get the end of the
     /// stream first. Long answers also end the stream first, so that a client that reads nothing is noticed.
     package var mayCloseAtOnce: Bool { self.isLast && self.isShort && !self.asksForUpgrade }

@@ -147,8 +147,7 @@ package final class OwnCookies: Sendable {
         }
     }
 
-    /// Returns the distinct values of the handoff cookies in `field`. Called only for the few requests with such
-    /// cookies.
+    /// Returns the distinct values of the handoff cookies in `field`. Called only if there are such cookies.
     package func handoffValues(in field: Slice, _ base: Bytes) -> [Slice] {
         var values: [Slice] = []
         self.forEachValue(of: .handoff, in: field, base) { value in
@@ -198,8 +197,8 @@ package final class OwnCookies: Sendable {
                     }
             }
             if !isOurs {
-                // The separator between a removed cookie and the first kept pair is dropped. Later pairs keep their `;
-                // `.
+                // The separator between a removed cookie and the first kept pair is dropped. Later pairs keep their
+                // `; `.
                 let start = hasKept ? position - 1 : (position == field.start ? position : pair.first)
                 keep(Slice(start, pair.next - start))
                 hasKept = true
