@@ -54,7 +54,7 @@ package enum RedisDiagnosis {
         }.map { $0.isEmpty ? nil : $0 }
     }
 
-    /// Returns the validity of the certificates in a PEM file; empty if none can be read.
+    /// Returns the validity of the certificates in a PEM file; empty if no certificate can be read.
     package static func certificates(inFile path: String) -> [Validity] {
         ((try? NIOSSLCertificate.fromPEMFile(path)) ?? []).map { Validity($0) }
     }

@@ -21,7 +21,7 @@ package enum RedisNeeds {
     package enum Courtesy: String, Sendable, CaseIterable {
         /// Connections have a name in `CLIENT LIST`.
         case name
-        /// Operators find all sessions, not only those of a given user or address.
+        /// Operators can find all sessions, not only the sessions of a given user or address.
         case sessions
     }
 
@@ -107,14 +107,14 @@ package enum RedisNeeds {
     /// The additional commands for a cluster.
     package static let clusterOnly = [
         Command("cluster|slots", RedisCommand("CLUSTER", "SLOTS")),
-        // `ASKING` only has an effect before a command whose slot is being moved.
+        // `ASKING` only affects the next command, and only if the command's slot is being moved.
         Command("asking", RedisCommand("ASKING")),
     ]
 
     /// The additional command for a URL with a database number.
     package static let databaseOnly = [Command("select", RedisCommand("SELECT", "0"))]
 
-    /// Returns a hash tag whose keys lie in one of these slots; `nil` if none is found.
+    /// Returns a hash tag that places keys in one of these slots; `nil` if no such tag is found.
     package static func tag(in slots: [ClosedRange<UInt16>]) -> String? {
         guard !slots.isEmpty else { return nil }
         return (0..<200_000).lazy.map { "check\($0)" }.first { tag in

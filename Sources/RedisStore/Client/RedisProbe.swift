@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Sends a few commands to one server over a separate connection, to find the primary or to diagnose a fault.
+/// Sends a few commands to one server over a separate connection, to find the primary or to diagnose the server.
 package enum RedisProbe {
     /// Connects, sends the greeting and the commands, and closes.
     ///

@@ -5,7 +5,7 @@ package struct RedisStatus: Sendable, Hashable {
         package let address: String
         /// The number of loops with a usable connection to the primary.
         package let connectedLoops: Int
-        /// The facts that the primary last reported; `nil` if it has reported none.
+        /// The facts that the primary last reported; `nil` if it has reported no facts.
         package let facts: RedisFacts?
         /// The error with which the primary last refused a connection (such as `WRONGPASS`) or reported that it cannot
         /// serve (such as `BUSY`); `nil` if it serves.
@@ -26,7 +26,7 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// True while ends of sessions at other gateways are received. If false, cached sessions are read again before use.
+    /// True while all ends at other gateways are received. If false, cached sessions are read again before use.
     package let invalidationIsUp: Bool
     /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?

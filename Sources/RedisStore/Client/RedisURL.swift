@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// The reason why a Redis URL is rejected, in a sentence for operators. It never quotes the URL, which may contain a
-/// password.
+/// The reason why a Redis URL is rejected, in a sentence for operators. It never quotes the URL, because the URL may
+/// contain a password.
 package struct RedisURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }

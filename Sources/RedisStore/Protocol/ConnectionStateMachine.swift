@@ -75,7 +75,7 @@ package struct ConnectionStateMachine<Handle> {
         case refuse(RedisError.Cause)
     }
 
-    /// Accepts a command, which must be answered before `deadline`.
+    /// Accepts a command. If it is not answered before `deadline`, the connection ends.
     package mutating func send(_ handle: Handle, deadline: NIODeadline) -> SendAction {
         switch self.phase {
         case .connecting, .handshaking: return .refuse(.notConnected)
@@ -142,7 +142,7 @@ package struct ConnectionStateMachine<Handle> {
         return .close(self.end(.timedOut))
     }
 
-    /// Stops accepting commands. Returns `nil` if `received` will close after the last reply, or has done so.
+    /// Stops accepting commands. Returns `nil` if the connection closes only with the last reply, or is closed.
     package mutating func drain() -> Closing? {
         switch self.phase {
         case .closed, .draining: return nil

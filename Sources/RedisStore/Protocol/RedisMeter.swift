@@ -100,7 +100,7 @@ package final class RedisMeter: Sendable {
         self.kinds[kind.rawValue].outcomes[outcome.rawValue].now
     }
 
-    /// Counts a refused write by its code, which is one of `RedisServerError.writeRefusals`.
+    /// Counts a refused write by its code (one of `RedisServerError.writeRefusals`).
     package func countRefusedWrite(_ code: String) {
         if let index = RedisServerError.writeRefusals.firstIndex(of: code) { self.refusedWrites[index].add(1) }
     }

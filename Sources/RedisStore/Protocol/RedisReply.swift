@@ -29,7 +29,7 @@ package struct RedisServerError: Error, Sendable, Hashable {
     package enum Class: Sendable, Hashable {
         /// `NOSCRIPT`: nothing was done, and the script's text must be sent.
         case noScript
-        /// The node cannot carry out the command now. Another node may be able to, or this node later.
+        /// The node cannot execute the command now. Another node may be able to, or this node later.
         case unavailable
         /// The node is not, or no longer, the right one. The gateway looks for another node.
         case elsewhere
@@ -83,7 +83,7 @@ package enum RedisError: Error, Sendable, Hashable {
     case unanswered(Cause)
     /// Redis answered with an error.
     case server(RedisServerError)
-    /// The command was carried out, but no replica confirmed it in time. A failover may lose it.
+    /// The command was executed, but no replica confirmed it in time. A failover may lose it.
     case unreplicated
     /// The answer has a form that Redis never returns for this command.
     case unexpected

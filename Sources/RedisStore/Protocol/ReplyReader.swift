@@ -5,7 +5,7 @@ import NIOCore
 package struct ReplyLimits: Sendable, Hashable {
     /// The maximum number of bytes of an incomplete reply, and of all strings of one reply together.
     package var bytes: Int
-    /// The maximum number of elements of one reply, including those of inner arrays.
+    /// The maximum number of elements of one reply, including elements of inner arrays.
     package var elements: Int
 
     package init(bytes: Int = 1 << 20, elements: Int = 4096) {

@@ -4,9 +4,9 @@ package import NIOCore
 package struct SubscriptionPlan: Sendable, Hashable {
     /// The commands that sign in.
     package var greeting: [HandshakeStep]
-    /// True if the server must be a primary. Only a primary reports ends of sessions at once and reliably.
+    /// True if the server must be a primary. It writes the ends of sessions, so it reports them first and reliably.
     package var demandsPrimary: Bool
-    /// The prefixes of the keys whose changes the server reports over this connection; empty for no keys.
+    /// The server reports changes of keys with these prefixes over this connection; empty for no keys.
     package var prefixes: [String]
     /// The channels, at least one. If there are prefixes, `SubscriptionPlan.keyChannel` is among the channels.
     package var channels: [String]
@@ -61,9 +61,9 @@ package struct SubscriptionMessage: Sendable, Hashable {
 
 /// The state of one subscriber's connection, without its I/O. It signs in, subscribes, listens, and notices silence.
 ///
-/// A connection that tracks keys redirects the notifications **to itself**. With two connections, one that tracks keys
-/// and one that listens, the second stays silent if the first is lost. A single connection is lost as a whole. `NOLOOP`
-/// is not used: it would only hide the connection's own writes, and it writes nothing.
+/// A connection that tracks keys redirects the notifications **to itself**. Clients usually use two connections: if the
+/// connection that tracks keys is lost, the connection that listens stays silent. A single connection is lost as a
+/// whole. `NOLOOP` is not used: it would only hide the connection's own writes, and it writes nothing.
 ///
 /// Handshake commands are sent one at a time, because `CLIENT TRACKING` needs the answer to `CLIENT ID`. The delay is
 /// harmless, because no request waits for a subscription.

@@ -8,7 +8,7 @@ package import Vocabulary
 ///
 /// An end is kept for at least `span`, and at most for about twice `span`. Ends are kept in generations. A generation
 /// is dropped as a whole when it was closed at least `span` ago. When a generation is full, the next one begins. Beyond
-/// `mostGenerations`, the oldest one is dropped early, and its ends are forgotten. If a primary's reign begins within
+/// `mostGenerations`, the oldest is dropped early, and its ends are forgotten. If a primary's reign begins within
 /// `span` of this drop, sessions older than the last dropped end are treated as ended.
 ///
 /// An end may be reported twice: when the mark for it is written, and when the mark expires (`RedisStore.margin`). An
@@ -17,7 +17,7 @@ package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
     /// The maximum number of ends in a generation, of about 110 bytes each. Growing a larger set would block the loop.
     package static let capacity = 131_072
-    /// The maximum number of generations. All but the one being filled can hold 582 ends a second for `span`.
+    /// The maximum number of generations. The closed generations can hold 582 ends per second for `span`.
     package static let mostGenerations = 5
     /// The time after a generation was closed during which a repeated end is not stored again.
     private static let repetition = Duration.seconds(30)
@@ -39,7 +39,7 @@ package final class EndingMemory: Sendable {
         var subjects: [String: UInt64] = [:]
         /// The start by the steady clock, because the clocks of a former and a new primary may differ much.
         let began: ContinuousClock.Instant
-        /// The time when the next generation followed, by both clocks; `nil` while this generation is being filled.
+        /// The time when the next generation began, by both clocks; `nil` while this generation is being filled.
         var closed: (at: ContinuousClock.Instant, time: UnixTime)?
 
         init(began: ContinuousClock.Instant) { self.began = began }

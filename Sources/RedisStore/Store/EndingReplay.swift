@@ -23,8 +23,8 @@ final class EndingReplay: Sendable {
     /// its replicas may refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
     private static let longestPause = TimeAmount.milliseconds(1600)
-    /// The pause between a replay and a second one that checks all ends again. Meanwhile, another loop may have ended
-    /// something at the former primary.
+    /// The pause between a replay and a second replay that checks all ends again. Meanwhile, another loop may have
+    /// ended a session at the former primary.
     private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient
@@ -69,7 +69,7 @@ final class EndingReplay: Sendable {
         self.loop.execute { step(self) }
     }
 
-    /// Begins a replay at each primary whose reign is new and whose slots are known.
+    /// Begins a replay at each primary with a new reign and known slots.
     private func judge() {
         for shard in self.state.value.topology?.shards ?? [] where !shard.slots.isEmpty {
             guard let reign = self.state.value.reigns[shard.endpoint],
@@ -161,7 +161,7 @@ final class EndingReplay: Sendable {
 }
 
 extension EndingMemory.Ending {
-    /// The key whose value shows whether the end took effect.
+    /// The key that shows by its value whether the end took effect.
     fileprivate var place: [UInt8] {
         switch self {
         case .session(let key): Keyspace.idle(key)

@@ -12,7 +12,7 @@ final class InvalidationFeed: Sendable {
     private struct State {
         var topology: Topology?
         var subscriptions: [RedisEndpoint: RedisSubscription] = [:]
-        /// The primaries whose subscription is up.
+        /// The primaries with an active subscription.
         var up: Set<RedisEndpoint> = []
         /// The code of each server's last refusal of a subscription, so that a repeated refusal is logged once.
         var refusals: [RedisEndpoint: String] = [:]
@@ -27,7 +27,7 @@ final class InvalidationFeed: Sendable {
         }
     }
 
-    /// The number of keys whose ends are reported to the loops at once. Between two reports, the loops serve requests.
+    /// The maximum number of changed keys in one report to the loops. Between two reports, the loops serve requests.
     private static let stride = 1024
     private static let pause = TimeAmount.microseconds(500)
 

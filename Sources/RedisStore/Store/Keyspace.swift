@@ -30,8 +30,8 @@ package enum Keyspace {
     /// Returns the key of a session's idle deadline. It is written often, so it has no prefix that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
-    /// Returns the key of the lineage's ledger, which says whether the lineage is live or has ended. Every new record
-    /// of the lineage may write it, so it is outside the prefixes that caches follow.
+    /// Returns the key of the lineage's ledger. The ledger says whether the lineage is live or has ended. Every new
+    /// record of the lineage may write the ledger, so it is outside the prefixes that caches follow.
     package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:g:{", lineage.tag) }
 
     /// Returns a key that is written only when the lineage ends, so that caches are notified; never read.

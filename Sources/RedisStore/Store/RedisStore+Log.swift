@@ -10,7 +10,7 @@ import Vocabulary
 /// A log has the same lines as a list (`RedisStore+Index.swift`), all of one length. It is kept until its last session
 /// expires. Hours are counted from 1970. A line of the list of hours is `<end in ms> <hour>`.
 extension RedisStore {
-    /// The hour to whose log this gateway last added a session, and the time until which the list of hours contains it.
+    /// The hour of the log to which this gateway last added a session, and the hour's end in the list of hours.
     struct LoggedHour: Sendable {
         var hour: Int64 = 0
         var end: Int64 = 0
@@ -120,7 +120,7 @@ extension RedisStore {
         }
     }
 
-    /// Returns the hours in a list whose logs may have live sessions, the latest first.
+    /// Returns the hours in a list if their logs may have live sessions, the latest first.
     private func hours(in list: [UInt8], on loop: any EventLoop) -> EventLoopFuture<[Int64]> {
         self.client.ask(RedisCommand("GET", [list]), on: loop) { reply in
             guard case .bulk(let bytes) = reply else {
@@ -147,7 +147,7 @@ extension RedisStore {
         let length: Int
     }
 
-    /// The maximum number of logs (the latest ones) from which a sample is drawn, because each costs a command.
+    /// The maximum number of logs (the latest ones) from which a sample is drawn, because each log costs a command.
     private static let mostLogs = 2048
 
     package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {

@@ -42,7 +42,7 @@ extension RedisStore {
         }
     }
 
-    /// Returns the live sessions among those of a lineage, without checking their subject's epoch.
+    /// Returns the live ones of `sessions`, without checking their subject's epoch. All are in `lineage`.
     private func live(
         _ sessions: [RecordKey],
         in lineage: Lineage,

@@ -10,8 +10,8 @@ package import Vocabulary
 /// expires them. Every gateway judges by Redis's clock (`StoreClock`). Every key has a TTL a little longer than the
 /// record's lifetime, so that the remaining differences between clocks never make Redis drop a live record.
 ///
-/// **Versions.** A compare-and-act must name the exact bytes that were judged, which a 64-bit number cannot do. So the
-/// store keeps the sealed bytes of recently read records with the version numbers that it gave out, and the script
+/// **Versions.** A compare-and-act must name the exact bytes that were judged. A 64-bit number cannot identify them. So
+/// the store keeps the sealed bytes of recently read records with the version numbers that it gave out, and the script
 /// compares those bytes with the value in Redis. An act on a version that is no longer kept changes nothing. The answer
 /// is `.changed`, and the caller judges again.
 ///

@@ -30,7 +30,7 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Takes a cost out of a rate limiter's bucket, as far as the cost has not drained.
+    /// Removes a cost from a rate limiter's bucket, as far as the cost has not drained.
     ///
     /// Keys: bucket. Arguments: interval (ms), cost.
     static let giveBack = RedisScript(

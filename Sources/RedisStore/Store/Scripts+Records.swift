@@ -8,7 +8,7 @@ extension Scripts {
     /// record is bound to the reign.
     static let replace = RedisScript(Self.replaceText, kind: .replace)
 
-    /// Works as `replace` does, for records whose writes need no confirmation by a replica.
+    /// Works as `replace` does, for records that need no confirmation by a replica (`isConfirmed`).
     static let replaceUnconfirmed = RedisScript(Self.replaceText, kind: .replace, isDurable: false)
 
     private static let replaceText = """
@@ -160,8 +160,8 @@ extension Scripts {
         kind: .document
     )
 
-    /// Deletes a document under all its names. Returns 1 if it existed, or 0. Always writes the directory, so that a
-    /// replica can confirm a repeated deletion (`confirm`).
+    /// Deletes a document under all its names. Returns 1 if it existed, otherwise 0. Always writes the directory, so
+    /// that a replica can confirm a repeated deletion (`confirm`).
     ///
     /// Keys: one for each name of the document, and the directory.
     static let deleteDocument = RedisScript(

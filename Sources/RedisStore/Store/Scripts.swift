@@ -65,7 +65,7 @@ package enum Scripts {
         isDurable: false
     )
 
-    /// The length in bytes of a reign's name, which precedes a record's own bytes.
+    /// The length in bytes of a reign's name. The name precedes the bytes of a record.
     static let reignLength = 40
 
     /// Reads the reign of the primary that runs the script: its `master_replid`, which changes with every start and
@@ -238,7 +238,7 @@ package enum Scripts {
     /// Raises a subject's epoch and returns it. Epochs are times by Redis's clock in ms, so an expired epoch is never
     /// used again.
     ///
-    /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0 for a new one).
+    /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0 for a new epoch).
     static let endSubject = RedisScript(
         """
         local old = tonumber(redis.call('GET', KEYS[1]) or '0')

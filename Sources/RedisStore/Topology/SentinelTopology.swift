@@ -131,7 +131,7 @@ final class SentinelTopology: TopologySource {
             }
             if votes.isComplete { break }
         }
-        // An unusable primary is adopted only if it refuses (to report the reason) or if no primary is known.
+        // An unusable primary is adopted if no primary is known, or if it refuses, so that the reason is reported.
         return (refusing ?? (current == nil ? unreachable : nil)).map { Topology($0) }
     }
 

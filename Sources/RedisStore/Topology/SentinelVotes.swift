@@ -9,12 +9,12 @@ package struct SentinelVotes: Sendable {
     /// The votes, in the order in which the addresses were first named.
     private var votes: [(endpoint: RedisEndpoint, count: Int)] = []
 
-    /// - Parameter voters: The number of sentinels, including those that do not answer.
+    /// - Parameter voters: The number of sentinels, including sentinels that do not answer.
     package init(voters: Int) {
         self.voters = voters
     }
 
-    /// Records that one sentinel has answered or failed. `endpoint` is `nil` if it named no address.
+    /// Records that one sentinel has answered or failed. `endpoint` is `nil` if the sentinel named no address.
     package mutating func add(_ endpoint: RedisEndpoint?) {
         self.answers += 1
         guard let endpoint else { return }

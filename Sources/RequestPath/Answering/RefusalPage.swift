@@ -18,7 +18,7 @@ extension LocalAnswer {
         hasSignIn: Bool
     ) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
-        // After a form, no native app is asked: the data would be lost before the user reads that it was not sent.
+        // If a native app signed in now, a form's data would be lost before the user reads that it was not sent.
         let native = isForm ? nil : self.response.native
         let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         let language = writer.language

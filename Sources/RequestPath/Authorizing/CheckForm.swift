@@ -8,7 +8,7 @@ package struct CheckForm: Sendable {
     /// send any field that the proxy does not overwrite (CVE-2026-40575).
     package enum Source: Sendable {
         case head(HeadSource)
-        /// The body of the check, which is collected before the check is judged.
+        /// The body of the check. It is collected before the check is judged.
         case body(any CheckBody.Type)
     }
 
@@ -31,8 +31,8 @@ package struct CheckForm: Sendable {
     /// True if each 401, even for a script, names the sign-in page in `Location`, as with Authelia. nginx turns each
     /// 401 into a redirect if it is configured as in Authelia's manual.
     let namesSignIn: Bool
-    /// True if an answer that allows a request has every identity field, with an empty value if the user has none. An
-    /// empty field keeps the client's field of that name from the app.
+    /// True if an answer that allows a request has every identity field, with an empty value if the user has no value.
+    /// An empty field keeps the client's field of that name from the app.
     let hasEmptyFields: Bool
 
     package init(

@@ -11,7 +11,7 @@ struct GrantedFields {
     let lines: [UInt8]
 
     /// - Parameters:
-    ///   - identity: The lines about the user. `nil` if there is no session whose identity the app may see.
+    ///   - identity: The lines about the user. `nil` if there is no session, or if the app may not see its user.
     ///   - names: The names of the gateway's own cookies and query parameter.
     ///   - own: The gateway's own field lines for the answer.
     /// - Throws: An error if a field of the identity cannot be written.

@@ -183,7 +183,7 @@ package enum Subrequest {
         return found
     }
 
-    /// Splits `https://host/path?query` into the host and the rest, which is unchanged.
+    /// Splits `https://host/path?query` into the host and the unchanged rest.
     private static func parts(ofURL url: UnsafeBufferPointer<UInt8>) throws(Reason)
         -> (authority: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>)
     {

@@ -19,7 +19,7 @@ package struct Pinned<Part: AnyObject> {
     func use<Value>(_ body: (Part) -> Value) -> Value { self.part._withUnsafeGuaranteedRef { body($0) } }
 
     /// Lends the part to `body`, which may return a noncopyable value. The standard library's function does not allow
-    /// that.
+    /// noncopyable values.
     @inline(__always)
     func lend<Value: ~Copyable>(_ body: (Part) -> Value) -> Value {
         var value: Value?

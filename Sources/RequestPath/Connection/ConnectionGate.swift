@@ -46,7 +46,7 @@ package final class ConnectionGate: Sendable {
         package func giveBack() { self.gate.left(self.isCounted ? self.client : nil) }
     }
 
-    /// The connections to close, to make room for new ones.
+    /// The idle connections to close, so that new clients can connect.
     package struct Clearing: Equatable {
         package var count: Int
         /// Connections that were admitted at this time or later stay open.

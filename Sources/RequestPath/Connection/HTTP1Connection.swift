@@ -39,8 +39,8 @@ package final class HTTP1Connection {
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - stream: The client's stream, which `open` starts.
-    ///   - place: The client's place, which the connection gives back.
+    ///   - stream: The client's stream. `open` starts it.
+    ///   - place: The client's place. The connection gives it back.
     ///   - acceptedAt: The time at which the client was accepted. A busy loop may open the connection much later.
     ///   - service: The service for the requests of the connection.
     ///   - facts: The facts that the opening found out about the client. `nil` if there was nothing to find out.

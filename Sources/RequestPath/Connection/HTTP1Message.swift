@@ -13,7 +13,7 @@ package struct HTTP1Message {
     /// True if the request's trailers are dropped because they may contain fields that `Connection` names.
     let dropsTrailers: Bool
     private let asksForUpgrade: Bool
-    /// True if the client announced that this request is its last one.
+    /// True if the client announced that this is its last request.
     private let isLast: Bool
     /// True if the request has arrived and the answer is so short that the system sends it before any acknowledgement.
     private var isShort = false

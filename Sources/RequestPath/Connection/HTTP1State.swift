@@ -7,7 +7,7 @@ import Glibc
 
 /// The way in which a request ends after its answer has been sent.
 package enum AnswerEnd {
-    /// The request is complete, and the client may send another one.
+    /// The request is complete, and the client may send another request.
     case next
     /// No further request is read.
     case close
@@ -57,7 +57,7 @@ package struct HTTP1State {
     /// The time for a client to close the connection after it has received everything.
     static let lingerTime = TimeAmount.seconds(2)
 
-    /// The rest of a request's body, which is discarded before the gateway's own answer is sent.
+    /// The rest of a request's body. It is discarded before the gateway's own answer is sent.
     package struct Rest {
         fileprivate var body: BodyDecoder
         /// The number of content bytes that had arrived before the rest.
@@ -286,7 +286,7 @@ package struct HTTP1State {
     /// Checks the deadlines.
     ///
     /// - Parameters:
-    ///   - closesIdle: True if idle connections close, except those whose first request may still arrive.
+    ///   - closesIdle: True if idle connections close, except if their first request may still arrive.
     ///   - idle: The time for which the connection is kept for the next request.
     ///   - write: The time for which a client may receive no byte.
     ///   - unacknowledged: Returns the number of bytes that the client has not acknowledged. Called only if needed.

@@ -9,7 +9,7 @@ extension EndpointRequest {
     /// Copies the parts of a request that `endpoint` may see. The body is added later.
     ///
     /// - Parameters:
-    ///   - path: The normalised path, which the endpoint matches.
+    ///   - path: The normalised path, as matched by the endpoint.
     ///   - cookies: The gateway's cookies on `host`.
     ///   - address: The client's address, as found with `trusted_proxies`.
     ///   - design: The design of pages.

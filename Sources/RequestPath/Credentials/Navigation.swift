@@ -76,7 +76,7 @@ package enum Navigation {
         return mode ?? (accepts && !isOfScript)
     }
 
-    /// Returns the position in `languages` of the language that the browser requests; 0 if it requests none.
+    /// Returns the position in `languages` of the language that the browser requests; 0 if it requests no language.
     static func language(of head: RequestHead, _ base: Bytes, among languages: [PageLanguage]) -> Int {
         for index in 0..<head.fields.count
         where ByteClass.equal(head.fields[index].name.bytes(in: base), "accept-language") {

@@ -14,7 +14,7 @@ package enum DenialForm: Equatable, Sendable {
 
     /// - Parameters:
     ///   - session: The session that does not suffice. `nil` if there is no session.
-    ///   - provider: The provider that verifies the sign-in. `nil` if none is configured, so that nobody can sign in.
+    ///   - provider: The provider that verifies the sign-in. `nil` if no provider is configured: nobody can sign in.
     ///   - asksApp: True if a native app can hand a session off here.
     package static func of(
         _ denial: Denial,

@@ -50,7 +50,7 @@ package struct Evidence {
     package var isCrossSite = false
     /// The mismatch that the live binding found. `nil` if the device matches or is not checked.
     package var bindingMismatch: Reason?
-    /// The client's certificate, which proves who sends the request but is not a session. It is lent for the judgement.
+    /// The client's certificate. It proves who sends the request, but is not a session. It is lent for the judgement.
     package unowned(unsafe) var certificate: ClientCertificate?
     package var now: UnixTime
 }

@@ -11,7 +11,7 @@ package enum StepUp {
     package static let recent: Duration = .seconds(3)
 
     /// - Parameters:
-    ///   - provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
+    ///   - provider: The provider for the sign-in. `nil` if no provider is configured: nobody can sign in.
     ///   - origin: The origin of the next session: the browser, or a native app that hands its new sign-in off.
     package static func helps(
         _ require: RequirementSettings,

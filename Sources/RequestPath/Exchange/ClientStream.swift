@@ -40,7 +40,7 @@ package protocol ClientStream: AnyObject {
     func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
     /// Begins the app's answer. It is sent with the next `flush` or `complete`.
     func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
-    /// Queues the next `count` bytes of `content`, which belong to the answer, until `flush` or `complete`.
+    /// Queues the next `count` bytes of `content` as part of the answer, until `flush` or `complete`.
     func write(_ count: Int, of content: inout ByteBuffer)
     /// Sends everything that was written. If the client turns out to be gone, the exchange ends during this call.
     func flush()
@@ -61,7 +61,7 @@ package protocol ClientStream: AnyObject {
     /// Called when the request belongs to a live session.
     func signedIn()
     /// Called when the app has agreed to an upgrade and its answer has been sent. From now on, the stream hands over
-    /// all bytes with `Exchange.tunnelToUpstream`, beginning with those that followed the request.
+    /// all bytes with `Exchange.tunnelToUpstream`, beginning with bytes that followed the request.
     func beginTunnel()
     /// Sends bytes of a tunnel.
     func tunnel(_ bytes: ByteBuffer)

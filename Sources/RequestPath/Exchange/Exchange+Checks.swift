@@ -28,7 +28,7 @@ extension Exchange {
         return isPage
     }
 
-    /// True if the peer's address and, if one is required, its certificate are those of a proxy that may send checks.
+    /// True if the peer's address and, if required, the peer's certificate belong to a proxy that may send checks.
     private func mayAsk(_ profile: AuthorizationProfile) -> Bool {
         profile.peers.contains(self.peer)
             && profile.settings.peerCertificate?.isMet(by: self.client?.certificate) != false
@@ -36,7 +36,7 @@ extension Exchange {
 
     /// Judges the request that a check describes. First collects the check's body if the form of the check requires it.
     ///
-    /// - Parameter buffer: A buffer that begins with the bytes of the check, which are removed.
+    /// - Parameter buffer: A buffer that begins with the bytes of the check. These bytes are removed.
     func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         let check = self.loop.takeRequestHead()
         var bytes = self.loop.takeBuffer()
@@ -105,7 +105,7 @@ extension Exchange {
         self.take(step)
     }
 
-    /// Finds the form of a check, which also determines the form of the answer.
+    /// Finds the form of a check. The form of the answer depends on it, too.
     @inline(__always)
     private func findForm(
         of check: RequestHead,
