@@ -41,7 +41,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         self.init(name, arguments.map { Array($0.utf8) })
     }
 
-    /// The key that chooses the node: the first argument, for every command that this module itself sends.
+    /// The key that determines the node: the first argument of every command that is sent to the node of its key.
     var key: ArraySlice<UInt8>? { self.first.map { self.bytes[$0] } }
 
     /// The name only, because arguments may be secrets.
@@ -56,7 +56,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Appends the command to `buffer`. If it is too large, appends nothing and returns false.
+    /// Appends the command to `buffer`. If the command is too large, appends nothing and returns false.
     package func write(to buffer: inout ByteBuffer) -> Bool {
         guard !self.bytes.isEmpty else { return false }
         buffer.writeBytes(self.bytes)

@@ -110,7 +110,7 @@ private final class ReplyBuilder {
     }
 
     private let limits: ReplyLimits
-    /// The open arrays, the outermost first; hiredis nests at most nine deep.
+    /// The open arrays, the outermost first; hiredis accepts at most nine levels.
     private var open: [OpenArray] = []
     private var root: RedisReply?
     private var elementCount = 0

@@ -125,7 +125,7 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Stores an id under the first of its names, one for each secret. Returns 1, or 0 if any of the names is present.
+    /// Stores an id under its name of the first secret. Returns 1, or 0 if the id is present under any of its names.
     ///
     /// Keys: one for each name of the id. Arguments: TTL (ms).
     static let once = RedisScript(

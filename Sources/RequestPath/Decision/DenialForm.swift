@@ -7,7 +7,7 @@ package import Vocabulary
 package enum DenialForm: Equatable, Sendable {
     /// 303 to the sign-in page, with the demands on the sign-in.
     case signIn(SignInDemand)
-    /// The challenge to the native app whose WebView sent the request, to hand a session off (`NativeChallenge`).
+    /// The challenge to a native app to hand a session off, because its WebView sent the request (`NativeChallenge`).
     case challenge
     case unauthorized
     case forbidden
