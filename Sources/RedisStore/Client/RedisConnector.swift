@@ -17,7 +17,7 @@ package struct RedisConnector: Sendable {
         self.tls = try configuration.tls.map { try NIOSSLContext(configuration: Self.context($0)) }
     }
 
-    /// The configuration with the latest users and passwords, with which new connections sign in.
+    /// The configuration with the latest users and passwords. New connections use them to sign in.
     package var current: RedisConfiguration { self.latest.configuration.withLock { $0 } }
 
     /// Uses the users and passwords of another configuration for new connections, in all copies of this connector.
@@ -34,9 +34,9 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Opens a channel to `endpoint` on `loop`, which belongs to a `TransportGroup`. The pipeline contains only the TLS
-    /// handler, if TLS is used, and the TLS handshake may still be running. Host names are resolved off the loop.
-    /// Addresses are tried in turn, within the connect timeout.
+    /// Opens a channel to `endpoint` on `loop`, a loop of a `TransportGroup`. With TLS, the pipeline contains the TLS
+    /// handler, and the handshake may still be running. Without TLS, the pipeline is empty. Host names are resolved off
+    /// the loop. A host's addresses are tried in turn, within the connect timeout.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         self.connect(to: endpoint, on: loop) { channel in
             guard let tls = self.tls else { return }
@@ -55,7 +55,7 @@ package struct RedisConnector: Sendable {
         let connected: EventLoopFuture<PipelineChannel>
         switch endpoint {
         case .tcp(let host, let port):
-            // An address skips the resolver, whose threads may all be waiting for name servers.
+            // An IP address needs no resolver. The resolver's threads may all be waiting for name servers.
             if let address = try? SocketAddress(ipAddress: host, port: port) {
                 connected = PipelineChannel.connect(to: address, on: loop, timeout: timeout, prepare)
             } else {
@@ -72,8 +72,8 @@ package struct RedisConnector: Sendable {
         return connected.map { $0 }
     }
 
-    /// Connects for an owner on `loop`, and calls one of two functions there: `adopt`, which adds the owner's handler
-    /// to the new channel's pipeline, or `failed` with the cause.
+    /// Connects, and calls `adopt` on `loop` to add the owner's handler to the new channel's pipeline. If the connect
+    /// or `adopt` fails, calls `failed` with the cause.
     func open(
         to endpoint: RedisEndpoint,
         on loop: any EventLoop,
@@ -93,7 +93,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Returns the configured name for SNI, or the host; `nil` for an IP address (which TLS verifies) or a Unix socket.
+    /// Returns the name for SNI: the configured one or the host; `nil` for a Unix socket or an IP (TLS verifies it).
     func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }

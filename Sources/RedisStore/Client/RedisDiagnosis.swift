@@ -21,7 +21,7 @@ package enum RedisDiagnosis {
     /// The time within which the server must send something.
     private static let patience = Duration.seconds(1)
 
-    /// Returns up to 64 bytes of the server's reply to a `PING` without TLS; empty without a reply. Always succeeds.
+    /// Returns up to 64 bytes of the reply to a `PING` without TLS; empty without a reply. The future always succeeds.
     package static func firstBytes(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -54,7 +54,7 @@ package enum RedisDiagnosis {
         }.map { $0.isEmpty ? nil : $0 }
     }
 
-    /// Returns the validity of the certificates in a PEM file; empty if none can be read.
+    /// Returns the validity of the certificates in a PEM file; empty if no certificate can be read.
     package static func certificates(inFile path: String) -> [Validity] {
         ((try? NIOSSLCertificate.fromPEMFile(path)) ?? []).map { Validity($0) }
     }

@@ -2,7 +2,7 @@ import NIOCore
 
 /// A connection to one server that is opened again whenever it is lost. Confined to its loop.
 ///
-/// Commands never wait for a connection. While there is none, they fail at once.
+/// While there is no connection, commands fail at once. A caller that wants to wait calls `becomeUp` first.
 final class RedisLink {
     /// The events that are reported to the owner of the link, on the loop, until the owner shuts the link down.
     struct Events {
@@ -10,7 +10,7 @@ final class RedisLink {
         var up: (RedisFacts, Duration) -> Void
         /// The connection, or an attempt to connect, failed.
         var down: (RedisError.Cause, RedisServerError?) -> Void
-        /// The server answers, but is not a primary.
+        /// The server answers, but does not report that it is a primary.
         var misplaced: () -> Void
     }
 
@@ -67,8 +67,8 @@ final class RedisLink {
         Self.send(command, over: handler, asking: asking, deadline: deadline, receiver)
     }
 
-    /// Runs a script by its name and, if Redis does not know the name, by its text. Both go over one connection, so
-    /// they reach one server even if the address has moved.
+    /// Runs a script by its name and, if Redis does not know the name, by its text. Both commands are sent over one
+    /// connection, so they reach one server even if its address now leads to another.
     func evaluate(
         _ call: ScriptCall,
         asking: Bool = false,
@@ -86,7 +86,7 @@ final class RedisLink {
     }
 
     /// Waits for a usable connection. The future fails after `patience`. Only two kinds of commands wait: redirected
-    /// ones, and reads that learn the outcome of a command whose answer was lost with its connection.
+    /// commands, and reads that find out whether a command was executed before its connection was lost.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
         if self.isUp { return self.loop.makeSucceededVoidFuture() }
         if self.isShutDown { return self.loop.makeFailedFuture(RedisError.notSent(.shuttingDown)) }
@@ -98,7 +98,7 @@ final class RedisLink {
         return promise.futureResult.always { _ in timer.cancel() }
     }
 
-    /// Reconnects once commands already sent are answered, because the server's role may have changed.
+    /// Reconnects when all sent commands have been answered, because the server's role may have changed.
     func renew() { self.handler?.drain() }
 
     /// Waits for the answers to commands that were already sent, and then closes. Nothing is sent from now on.

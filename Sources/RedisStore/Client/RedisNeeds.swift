@@ -1,9 +1,9 @@
-/// The rights that the gateway's Redis user needs. `deploy/redis/users.acl` grants exactly these, and `sallyport check
-/// --network` tries each of them.
+/// The rights that the gateway's Redis user needs. `deploy/redis/users.acl` grants exactly these rights, and `sallyport
+/// check --network` tests each right.
 package enum RedisNeeds {
-    /// A command in the spelling of ACL rules, with a harmless form to try it.
+    /// A command that the gateway uses, with a harmless form that tests whether the ACL allows it.
     package struct Command: Sendable, Hashable {
-        /// The name, such as `client|tracking`.
+        /// The name as ACL rules spell it, such as `client|tracking`.
         package let name: String
         /// The harmless form of the command. Every reply except `NOPERM` shows that the command is allowed.
         package let trial: RedisCommand
@@ -21,11 +21,11 @@ package enum RedisNeeds {
     package enum Courtesy: String, Sendable, CaseIterable {
         /// Connections have a name in `CLIENT LIST`.
         case name
-        /// Operators find all sessions, not only those of a given user or address.
+        /// Operators can find all sessions, not only the sessions of a given user or address.
         case sessions
     }
 
-    /// One type of keys, with commands that try the rights and change none of the gateway's keys.
+    /// One type of keys, with commands that test the rights to it without changing the gateway's keys.
     package struct KeyType: Sendable, Hashable {
         /// The pattern in an ACL's rule, such as `sp:s:*`.
         package let pattern: String
@@ -38,14 +38,14 @@ package enum RedisNeeds {
     /// The prefix of all keys of the gateway.
     package static let keyPrefix = "sp:"
 
-    /// The types of keys (`Keyspace`). Each is tried, to find an ACL that lacks one.
+    /// The types of keys (`Keyspace`). The rights to each type are tested, because an ACL may lack one type.
     package static let keyTypes = [
         "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r", "z",
         "m", "i", "g", "f", "e", "u", "l", "o", "c", "d", "y",
     ]
 
-    /// The channels on which sentinels announce failovers. They are subscribed to with one command, so a user without
-    /// the right to one of them gets none.
+    /// The channels on which sentinels announce failovers. One command subscribes to all of them, so it fails if the
+    /// user lacks the right to one channel.
     package static var sentinelChannels: [String] { SentinelTopology.channels }
 
     /// Returns the commands that serve requests, including those that scripts call.
@@ -80,14 +80,14 @@ package enum RedisNeeds {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
-    /// Returns a script that sets a key that expires after a millisecond. A replica must confirm the write.
+    /// Returns a script call that sets a key for one millisecond. If there are replicas, one must confirm the write.
     static func durableWrite(tag: String) -> ScriptCall {
         ScriptCall(Self.writeNothing, keys: [Array("sp:l:{\(tag)}:check".utf8)], arguments: [])
     }
 
     private static let writeNothing = RedisScript("return redis.call('SET', KEYS[1], '', 'PX', '1')")
 
-    /// Returns all types of keys, with the commands that try them.
+    /// Returns all types of keys, with the commands that test the rights to them.
     package static func keys(tag: String = "check") -> [KeyType] {
         self.keyTypes.map { type in
             let key = Array("\(self.keyPrefix)\(type):{\(tag)}:check".utf8)
@@ -99,7 +99,7 @@ package enum RedisNeeds {
         }
     }
 
-    /// The `SUBSCRIBE` command. It must be the last command on its connection, which only receives messages afterwards.
+    /// The `SUBSCRIBE` command. It must come last on its connection: afterwards, the connection only receives messages.
     package static var subscription: Command {
         Command("subscribe", RedisCommand("SUBSCRIBE", SubscriptionPlan.keyChannel))
     }
@@ -107,14 +107,14 @@ package enum RedisNeeds {
     /// The additional commands for a cluster.
     package static let clusterOnly = [
         Command("cluster|slots", RedisCommand("CLUSTER", "SLOTS")),
-        // `ASKING` only has an effect before a command whose slot is being moved.
+        // `ASKING` only affects the next command, and only if the command's slot is being moved.
         Command("asking", RedisCommand("ASKING")),
     ]
 
     /// The additional command for a URL with a database number.
     package static let databaseOnly = [Command("select", RedisCommand("SELECT", "0"))]
 
-    /// Returns a hash tag whose keys lie in one of these slots; `nil` if none is found.
+    /// Returns a hash tag that places keys in one of these slots; `nil` if no such tag is found.
     package static func tag(in slots: [ClosedRange<UInt16>]) -> String? {
         guard !slots.isEmpty else { return nil }
         return (0..<200_000).lazy.map { "check\($0)" }.first { tag in

@@ -1,7 +1,7 @@
 import NIOCore
 
 /// One loop's connections to one primary. One connection carries reads, and writes that may be lost. While replicas are
-/// connected, another one carries durable writes. Confined to its loop.
+/// connected, a second connection carries durable writes. Confined to its loop.
 final class RedisNode {
     let endpoint: RedisEndpoint
     private let loop: any EventLoop
@@ -18,10 +18,10 @@ final class RedisNode {
     private var heldUntil = NIODeadline.uptimeNanoseconds(0)
     private var isShutDown = false
 
-    /// The time for which a primary that has lost its replicas is still asked for confirmations. A replica leaves its
-    /// primary when it is promoted, and the news of the promotion may come later.
+    /// The time for which confirmations are still requested after a primary has lost its replicas. A replica that is
+    /// promoted leaves its primary, and the gateway may learn about the promotion only later.
     private static let retention = TimeAmount.seconds(10)
-    /// The longest time that a promotion may take.
+    /// The maximum time for which a promotion makes the node reject durable writes.
     private static let longestHold = TimeAmount.seconds(15)
 
     init(at endpoint: RedisEndpoint, of router: RedisRouter, over connector: RedisConnector, on loop: any EventLoop) {
@@ -92,8 +92,8 @@ final class RedisNode {
         commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline, receiver)
     }
 
-    /// Signs the open connections in again, with the current credentials. If the server refuses, they stay as they are.
-    /// `receiver` gets the replies over the connection for reads.
+    /// Signs the open connections in again, with the current credentials. If the server refuses, the connections stay
+    /// signed in as before. `receiver` gets only the replies over the connection for reads.
     func signInAgain(_ receiver: @escaping RedisConnectionHandler.Receiver) {
         let configuration = self.connector.current
         for step in RedisConfiguration.authentication(user: configuration.user, password: configuration.password) {
@@ -121,9 +121,9 @@ final class RedisNode {
         }
     }
 
-    /// Adopts the server's report on its replicas. After 10 seconds without a replica (`retention`), writes are not
-    /// confirmed: no replica can do so, and no failover can lose them. To reject these writes, operators set
-    /// `min-replicas-to-write`.
+    /// Adopts the server's report on its replicas. After 10 seconds without a replica (`retention`), writes are no
+    /// longer confirmed: no replica can confirm them, and no failover can lose them. To reject such writes, operators
+    /// set `min-replicas-to-write`.
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {
@@ -134,7 +134,7 @@ final class RedisNode {
         }
         if facts.connectedReplicas > 0 { self.retainedUntil = nil }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
-            // This is the first replica. Until the connection for durable writes is usable, writes are not confirmed.
+            // This is the first replica. Writes are not confirmed until the first attempt to open `commits` is over.
             let commits = self.makeCommitLink()
             self.opening = commits
             let node = NIOLoopBound(self, eventLoop: self.loop)

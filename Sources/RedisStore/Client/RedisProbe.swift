@@ -1,12 +1,12 @@
 package import NIOCore
 
-/// Asks one server rare questions over a separate connection, such as where the primary is, or what is wrong.
+/// Sends a few commands to one server over a separate connection, to find the primary or to diagnose the server.
 package enum RedisProbe {
     /// Connects, sends the greeting and the commands, and closes.
     ///
-    /// The future succeeds with one reply for each command, which may be an error reply. It fails with an error of NIO
-    /// or NIOSSL if it cannot connect, with `RedisError.server` if the server refuses the greeting, or with another
-    /// `RedisError`.
+    /// The future succeeds with one reply for each command. Replies may be error replies. The future fails with an
+    /// error of NIO or NIOSSL if it cannot connect, with `RedisError.server` if the server refuses the greeting, or
+    /// with another `RedisError`.
     ///
     /// - Parameters:
     ///   - greeting: The steps that sign in; `nil` for the configuration's steps, with the current credentials.
@@ -20,7 +20,7 @@ package enum RedisProbe {
         on loop: any EventLoop
     ) -> EventLoopFuture<[RedisReply]> {
         // Everything runs on the loop, so that the handler is in the pipeline before a TLS handshake can fail. A
-        // handler that is added later does not learn the reason.
+        // handler that is added later does not learn why the handshake failed.
         loop.flatSubmit {
             connector.connect(to: endpoint, on: loop).flatMap { channel in
                 let done = loop.makePromise(of: [RedisReply].self)

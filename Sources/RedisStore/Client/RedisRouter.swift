@@ -1,13 +1,13 @@
 import NIOCore
 
-/// One loop's connections to all primaries. It sends each command to the node that serves its key, and follows a
-/// cluster that moves slots. Confined to its loop.
+/// One loop's connections to all primaries. Sends each command to the node that serves the command's key, and follows
+/// the redirections of a cluster. Confined to its loop.
 final class RedisRouter {
-    /// The maximum number of redirections that one command follows. The next redirection is returned as its answer.
+    /// The maximum number of redirections that one command follows. The next redirection is returned as the answer.
     private static let maxRedirections = 4
-    /// The number of nodes at which redirections stop creating more. The specification of clusters allows about 1,000.
+    /// The number of nodes beyond which redirections add no node. Redis Cluster is specified for about 1,000 nodes.
     private static let maxNodes = 1000
-    /// The pause between two attempts of a command whose keys a cluster is moving.
+    /// The pause before a command is sent again because a cluster is moving its keys.
     private static let migrationPause = TimeAmount.milliseconds(10)
 
     private let loop: any EventLoop
@@ -16,7 +16,7 @@ final class RedisRouter {
     private let owner: RedisClient.Reference
     private let index: Int
     private var topology: Topology?
-    /// The nodes of the topology, and those that redirections have named since.
+    /// The nodes of the topology, and the nodes that redirections have named since.
     private var nodes: [RedisEndpoint: RedisNode] = [:]
     /// The node of the only shard; `nil` if there are several shards. With one shard, no slot is computed.
     private var onlyNode: RedisNode?
@@ -36,7 +36,7 @@ final class RedisRouter {
 
     // MARK: Topology
 
-    /// Uses the primaries of `topology`. The future succeeds when each new node has been tried once.
+    /// Uses the primaries of `topology`. The future succeeds when each new node's first attempt to connect is over.
     func adopt(_ topology: Topology) -> EventLoopFuture<Void> {
         guard !self.isShutDown else { return self.loop.makeSucceededVoidFuture() }
         self.topology = topology
@@ -65,7 +65,7 @@ final class RedisRouter {
         self.nodes[endpoint]?.adopt(facts)
     }
 
-    /// Returns the node at an endpoint. If none exists, makes one, and also returns its first attempt to connect.
+    /// Returns the node at an endpoint. Creates a missing node, and then also returns its first attempt to connect.
     private func node(at endpoint: RedisEndpoint) -> (node: RedisNode, attempt: EventLoopFuture<Void>?) {
         if let node = self.nodes[endpoint] { return (node, nil) }
         let node = RedisNode(at: endpoint, of: self, over: self.connector, on: self.loop)
@@ -85,7 +85,7 @@ final class RedisRouter {
     func lost(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?) {
         self.client?.disconnected(endpoint, cause, refusal, loop: self.index)
         self.client?.lookAgain()
-        // A node that only a redirection named is dropped instead of tried again, and the topology's slots apply again.
+        // A node that is known only from a redirection is dropped, not reconnected. The topology's slots apply again.
         if let topology = self.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) {
             _ = self.adopt(topology)
         }
@@ -93,7 +93,7 @@ final class RedisRouter {
 
     // MARK: Commands
 
-    /// Sends the command to the node that serves its key, or to any node if it has no key.
+    /// Sends the command to the node that serves its key, or to any node if the command has no key.
     func send(_ command: RedisCommand, _ receiver: @escaping RedisConnectionHandler.Receiver) {
         if !self.connector.configuration.isCluster, let node = self.onlyNode {
             return node.send(command, deadline: node.newDeadline, receiver)
@@ -106,7 +106,7 @@ final class RedisRouter {
         self.route(call.keys.first?[...], receiver) { $0.evaluate(call, asking: $1, deadline: $2, $3) }
     }
 
-    /// Succeeds once there is a connection to the node that serves `key`.
+    /// Waits for a connection to the node that serves `key`. The future fails after `patience`.
     func becomeUp(key: ArraySlice<UInt8>?, within patience: Duration) -> EventLoopFuture<Void> {
         guard let node = self.node(for: key) else { return self.notConnected() }
         return node.becomeUp(within: patience)
@@ -124,7 +124,7 @@ final class RedisRouter {
         return self.loop.receiving { node.writeNothing(tag: tag, $0) }
     }
 
-    /// Signs all connections in again. Only the first loop reports refusals, because all loops get the same ones.
+    /// Signs all connections in again. Only the first loop reports refusals, because all loops get the same refusals.
     func signInAgain() {
         for (endpoint, node) in self.nodes {
             node.signInAgain { [owner, index] result in
@@ -190,7 +190,7 @@ final class RedisRouter {
         self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
-    /// Sends a command. If it is redirected, and so was not carried out, sends it again to the right node.
+    /// Sends a command. A redirected command was not executed, so it is sent to the node that is named.
     private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in
@@ -204,7 +204,7 @@ final class RedisRouter {
                     self.send(errand, to: target, asking: !redirection.isMoved, redirections: redirections + 1)
                 }
                 if target.isUp { return again() }
-                // The command waits, because connecting to a new node takes less time than the command has left.
+                // The command waits, because connecting usually takes less time than the command has left.
                 return target.becomeUp(within: patience).assumeIsolated().whenComplete { isUp in
                     switch isUp {
                     case .success: again()
@@ -222,8 +222,8 @@ final class RedisRouter {
         }
     }
 
-    /// Returns the time for which a command may still wait before it is sent again; `nil` if it may not. Half of the
-    /// remaining time is kept for the answer, because a command that times out ends the shared connection.
+    /// Returns the time for which a command may still wait before it is sent again; `nil` if no time is left. Half of
+    /// the remaining time is kept for the answer, because a command that times out ends the shared connection.
     private func patience(until deadline: NIODeadline) -> Duration? {
         let reserve = TimeAmount(self.connector.configuration.commandTimeout / 2)
         let left = (deadline - reserve - .now()).nanoseconds
@@ -231,7 +231,7 @@ final class RedisRouter {
     }
 
     /// Returns the node that a redirection names; `nil` after `shutDown` or beyond `maxNodes`. Records a moved slot at
-    /// once, because the whole map arrives only later.
+    /// once, because the new topology arrives only later.
     private func target(of redirection: Redirection) -> RedisNode? {
         guard !self.isShutDown, self.nodes[redirection.endpoint] != nil || self.nodes.count < Self.maxNodes else {
             return nil

@@ -5,7 +5,7 @@ package struct RedisStatus: Sendable, Hashable {
         package let address: String
         /// The number of loops with a usable connection to the primary.
         package let connectedLoops: Int
-        /// The facts that the primary last reported; `nil` if it has reported none.
+        /// The facts that the primary last reported; `nil` if it has reported no facts.
         package let facts: RedisFacts?
         /// The error with which the primary last refused a connection (such as `WRONGPASS`) or reported that it cannot
         /// serve (such as `BUSY`); `nil` if it serves.
@@ -26,7 +26,7 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// True while all ends at other gateways are received. Otherwise, cached sessions are read again before use.
+    /// True while all ends at other gateways are received. If false, cached sessions are read again before use.
     package let invalidationIsUp: Bool
     /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?
@@ -44,7 +44,7 @@ package struct RedisStatus: Sendable, Hashable {
     }
 }
 
-/// An event that the gateway noticed at its Redis servers. No event names a key or a secret.
+/// An event at the gateway's Redis servers. No event contains a key or a secret.
 package enum RedisEvent: Sendable, Hashable {
     /// The first connection to this primary is usable.
     case nodeUp(RedisEndpoint)
@@ -62,7 +62,7 @@ package enum RedisEvent: Sendable, Hashable {
     case topologyChanged(Topology)
     /// No replica has confirmed a write in time.
     case replicasShort(RedisEndpoint)
-    /// Another server is being made the primary. Durable writes are rejected until that is over.
+    /// Another server is being made the primary. Durable writes are rejected until the promotion is over.
     case replacementBegun(RedisEndpoint)
     /// Ends of sessions that a new or restarted primary had lost were written again. `count` is their number.
     case endsRestored(RedisEndpoint, count: Int)

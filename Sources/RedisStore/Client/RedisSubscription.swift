@@ -2,9 +2,9 @@ import NIOCore
 
 /// One subscription at one server, renewed until it is shut down. Confined to its loop.
 ///
-/// The owner is notified, on the loop, of each connection and of each failed attempt to connect, with the error if the
-/// server refused it. Messages between the end of a connection and the next `up` are lost. An owner that must miss none
-/// reads its data again after `up`.
+/// The owner is notified, on the loop, when a connection is usable, and when a connection or an attempt to connect
+/// fails (with the error if the server refused it). Messages between the end of a connection and the next `up` are
+/// lost. An owner that must not miss any message reads its data again after `up`.
 final class RedisSubscription {
     let endpoint: RedisEndpoint
     /// Returns the plan for a new connection. Called at each connect, because the credentials may have changed.
@@ -15,9 +15,9 @@ final class RedisSubscription {
     private var breaker = CircuitBreaker()
     private var handler: SubscriptionHandler?
     private var channel: (any Channel)?
-    /// The time since which messages arrive; `nil` while none can arrive.
+    /// The time since which messages arrive; `nil` while no message can arrive.
     private var upSince: NIODeadline?
-    /// The time when the server was last heard over a connection that has ended; initially the time of creation.
+    /// When the server last sent anything on a former connection or refused a connection; initially the creation time.
     private var heardBefore = NIODeadline.now()
     private var isShutDown = false
 

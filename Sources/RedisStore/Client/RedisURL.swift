@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// The reason why a Redis URL is rejected, in a sentence for operators. It never quotes the URL, which may contain a
-/// password.
+/// The reason why a Redis URL is rejected, in a sentence for operators. It never quotes the URL, because the URL may
+/// contain a password.
 package struct RedisURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }
@@ -15,7 +15,7 @@ extension RedisConfiguration {
     /// - `redis+sentinel://[user:password@]host[:port],host[:port].../name[/database]`: the sentinels (default port
     ///   26379) and their name for the primary; `sentinel_user` and `sentinel_password` are the credentials for the
     ///   sentinels
-    /// - `redis+cluster://[user:password@]host[:port],host[:port]...`: some nodes, of which one must answer
+    /// - `redis+cluster://[user:password@]host[:port],host[:port]...`: some of the nodes; at least one must answer
     ///
     /// The last two forms accept `tls=true`, and then the parameters of `rediss://`.
     ///

@@ -1,17 +1,17 @@
 import Synchronization
 package import Vocabulary
 
-/// The clock of all gateways that share a Redis: the primary's clock, which the primary reports in answers anyway.
+/// The clock of all gateways that share a Redis. It follows the primary's clock, which `INFO` contains anyway.
 ///
-/// Records in Redis contain absolute times, which one gateway writes and another reads, and they expire by Redis's
+/// Records in Redis contain absolute times. One gateway writes them, another reads them, and keys expire by Redis's
 /// clock. So no record is stamped or judged by the clock of a gateway's machine. Time advances by a monotonic clock of
-/// this process, which is corrected by the primary's reports. Setting the machine's clock changes nothing.
+/// this process, and the primary's reports correct it. Setting the machine's clock changes nothing.
 ///
-/// The clock goes back only if the primary's clock does, or if a failover brings a primary whose clock is behind. A
-/// used token does not become valid again, because its marker expires by this clock too.
+/// The clock goes back only if the primary's clock does, or after a failover to a primary with a clock that is behind.
+/// A used token does not become valid again, because its marker expires by this clock too.
 package final class StoreClock: Sendable {
-    /// The difference up to which a reported time is ignored, so that the time does not jump with the duration of
-    /// answers. It is well below `RedisStore.margin`, so no key expires while a gateway still accepts its record.
+    /// A report is ignored if it differs by at most this, so that the time does not jump with the latency of answers.
+    /// The tolerance is well below `RedisStore.margin`, so no key expires while a gateway still accepts its record.
     static let tolerance = Duration.seconds(1)
 
     private let local: Clock
@@ -35,11 +35,11 @@ package final class StoreClock: Sendable {
         UnixTime(milliseconds: self.local.now().milliseconds &+ self.offset.load(ordering: .relaxed))
     }
 
-    /// Sets the clock to a time that the primary has just reported, if they differ by more than `tolerance`.
+    /// Sets the clock to a time that the primary has just reported, if the clock differs by more than `tolerance`.
     ///
     /// - Parameter roundTrip: The time from the question to the report. If it is longer than `tolerance` (as when the
     ///   process was stopped), the reported time is too uncertain and is ignored.
-    /// - Returns: True if the clock was set, so that times that were read before are wrong.
+    /// - Returns: True if the clock was set. Times that were read earlier are then wrong.
     @discardableResult
     package func set(by time: UnixTime, roundTrip: Duration) -> Bool {
         guard roundTrip <= Self.tolerance else { return false }

@@ -7,7 +7,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
 
     /// The events that are reported to the owner of the connection, on the loop.
     package struct Events {
-        /// From now on, every message arrives.
+        /// The subscription is active. From now on, every message arrives.
         package var up: () -> Void
         /// The messages of one read, in order. They are passed together, so that many cost little more than one.
         package var messages: ([SubscriptionMessage]) -> Void
@@ -25,7 +25,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         }
     }
 
-    /// The limits of one message, which may name all keys that a transaction or an expiry cycle touched. A larger
+    /// The limits of one message. A message may name all keys that a transaction or an expiry cycle touched. A larger
     /// message ends the connection, and the gateway then doubts every cached session.
     private static let limits = ReplyLimits(bytes: 4 << 20, elements: 1 << 16)
 

@@ -1,12 +1,12 @@
 import NIOCore
 import Synchronization
 
-/// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. One of them is a primary
-/// whose replicas confirm nothing for `grace`: the gateway then rejects durable writes. Thread-safe.
+/// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. If a primary's replicas
+/// confirm nothing for `grace`, durable writes fail, so the primary is treated as refusing. Thread-safe.
 ///
 /// The answer to a request's script shows that a primary refuses writes, but not that it accepts them again. A script
 /// that finds nothing to write always succeeds, and a gateway that is not ready gets no requests that write. So the
-/// gateway tests a primary that has refused with a write of its own.
+/// gateway itself sends test writes to a primary that has refused.
 final class WriteWatch: Sendable {
     private struct State {
         var refusals: [RedisEndpoint: Refusal] = [:]
@@ -21,9 +21,9 @@ final class WriteWatch: Sendable {
         var isTold: Bool
     }
 
-    /// The time without confirmations that makes the gateway unready. A few late confirmations do not.
+    /// The time without confirmations after which the gateway is not ready. A few late confirmations are tolerated.
     static let grace = Duration.seconds(2)
-    /// The pause between two test writes, so that a primary that accepts writes again is used within a second.
+    /// The pause between two test writes. It is short: a primary that accepts writes again is used within a second.
     private static let pause = TimeAmount.milliseconds(500)
 
     private let loop: any EventLoop
@@ -32,7 +32,7 @@ final class WriteWatch: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - write: Writes a useless key to this primary.
+    ///   - write: Writes a test key to this primary.
     ///   - notify: Called when a primary starts to refuse, when its reason changes, and when it accepts writes again.
     init(
         on loop: any EventLoop,

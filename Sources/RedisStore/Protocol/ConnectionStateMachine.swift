@@ -48,10 +48,10 @@ package struct ConnectionStateMachine<Handle> {
 
     /// The work that remains when a connection ends.
     package struct Closing {
-        /// The commands without an answer, in order. Redis may have carried out each of them.
+        /// The commands without an answer, in order. Redis may have executed any of them.
         package var failed: [Handle]
         package var cause: RedisError.Cause
-        /// The error reply that ended the handshake, if one did.
+        /// The error reply that ended the connection; `nil` if it ended for another reason.
         package var refusal: RedisServerError?
     }
 
@@ -75,7 +75,7 @@ package struct ConnectionStateMachine<Handle> {
         case refuse(RedisError.Cause)
     }
 
-    /// Accepts a command, which must be answered before `deadline`.
+    /// Accepts a command. If it is not answered before `deadline`, the connection ends.
     package mutating func send(_ handle: Handle, deadline: NIODeadline) -> SendAction {
         switch self.phase {
         case .connecting, .handshaking: return .refuse(.notConnected)
@@ -130,7 +130,7 @@ package struct ConnectionStateMachine<Handle> {
     package enum DeadlineAction {
         /// No command is waiting.
         case none
-        /// The head of the queue was answered meanwhile; check again at this time.
+        /// The deadline of the oldest command has not passed; check again at this time.
         case wait(until: NIODeadline)
         case close(Closing)
     }
@@ -142,7 +142,7 @@ package struct ConnectionStateMachine<Handle> {
         return .close(self.end(.timedOut))
     }
 
-    /// Stops accepting commands. Returns the closing, unless `received` will return it with the last outstanding reply.
+    /// Stops accepting commands. Returns `nil` if the connection closes only with the last reply, or is closed.
     package mutating func drain() -> Closing? {
         switch self.phase {
         case .closed, .draining: return nil
@@ -161,8 +161,8 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Steps
 
-    /// Reports whether a connection is useless after this error: the server is the wrong one, or the gateway is not
-    /// signed in.
+    /// Reports whether the connection is useless after this error: the server is the wrong one or closes the
+    /// connection, or the gateway is not signed in.
     private func isEnd(_ error: RedisServerError) -> Bool {
         switch error.code {
         case "READONLY", "NOAUTH": true

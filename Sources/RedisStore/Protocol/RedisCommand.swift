@@ -19,7 +19,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
             self.first = nil
             return
         }
-        // Marks and lengths take little room compared with the strings.
+        // Marks and lengths are small compared with the strings, so their size is overestimated.
         var bytes = [UInt8](repeating: 0, count: total + Self.framingBytes * (arguments.count + 2))
         var first: Range<Int>?
         let count = bytes.withUnsafeMutableBytes { target in
@@ -41,7 +41,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         self.init(name, arguments.map { Array($0.utf8) })
     }
 
-    /// The key that chooses the node: the first argument, for every command that this module itself sends.
+    /// The key that determines the node: the first argument of every command that is sent to the node of its key.
     var key: ArraySlice<UInt8>? { self.first.map { self.bytes[$0] } }
 
     /// The name only, because arguments may be secrets.
@@ -56,17 +56,17 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Appends the command to `buffer`. If it is too large, appends nothing and returns false.
+    /// Appends the command to `buffer`. If the command is too large, appends nothing and returns false.
     package func write(to buffer: inout ByteBuffer) -> Bool {
         guard !self.bytes.isEmpty else { return false }
         buffer.writeBytes(self.bytes)
         return true
     }
 
-    /// The room for a mark, the digits of a count (at most `maxBytes`) and two line ends.
+    /// Enough bytes for a mark, the digits of a count (at most `maxBytes`) and two line ends.
     private static let framingBytes = 16
 
-    /// Writes a command into memory that is large enough. Fast, because each read of an uncached session sends one.
+    /// Writes a command into memory that is large enough. Fast, because a read of an uncached session needs a command.
     private struct Writer {
         let target: UnsafeMutableRawBufferPointer
         private(set) var count = 0

@@ -8,22 +8,22 @@ package struct RedisFacts: Sendable, Hashable {
     package var isPrimary: Bool
     /// The id of the primary's history of writes (`master_replid`): it changes with every start and every promotion.
     package var replicationID: String
-    /// The number of replicas that are in step. A replica that still receives its first copy cannot confirm a write.
+    /// The number of replicas that can confirm writes. A replica that still receives its first copy is not included.
     package var connectedReplicas: Int
-    /// The memory limit in bytes; 0 if none exists.
+    /// The memory limit in bytes; 0 if there is no limit.
     package var maxMemory: Int
     package var maxMemoryPolicy: String
-    /// The number of keys that were evicted for lack of memory since the start.
+    /// The number of keys that were evicted for lack of memory since the server's start.
     package var evictedKeys: Int
     package var writesAppendOnlyFile: Bool
-    /// False if the last snapshot or rewrite of the append-only file failed.
+    /// False if the last snapshot, or the last write or rewrite of the append-only file, failed.
     package var lastSaveSucceeded: Bool
     package var isCluster: Bool
-    /// The time by the server's clock; `nil` before 6.2.
+    /// The time by the server's clock; `nil` before Redis 6.2.
     package var time: UnixTime?
 
-    /// Reads the reply to `INFO`; `nil` if it is not one, or lacks the role or the replication id. Other facts that a
-    /// server omits (a managed one may) get harmless values.
+    /// Reads the reply to `INFO`; `nil` if it is no bulk string, or lacks the role or the replication id. Other facts
+    /// get harmless values if a server, such as a managed one, omits them.
     package init?(_ reply: RedisReply?) {
         guard case .bulk(let bytes) = reply else { return nil }
         var fields: [Substring: Substring] = [:]

@@ -25,7 +25,7 @@ package final class RedisMeter: Sendable {
         case ok
         /// Redis answered with an error.
         case error
-        /// Not answered in time.
+        /// Not answered, or not even sent, in time.
         case timeout
         /// Not sent, or the connection was lost before the answer.
         case lost
@@ -49,7 +49,7 @@ package final class RedisMeter: Sendable {
     /// The histogram's bounds in seconds. Longer durations are counted above the last bound.
     package static let bounds: [Double] = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1]
 
-    /// The durations of one kind: the number per bucket (not cumulative; the last is above all bounds), and the sum.
+    /// The durations of one kind: counts per bucket (not cumulative; the last bucket is above all bounds), and the sum.
     package struct Durations: Sendable, Hashable {
         package let counts: [Int]
         package let seconds: Double
@@ -100,7 +100,7 @@ package final class RedisMeter: Sendable {
         self.kinds[kind.rawValue].outcomes[outcome.rawValue].now
     }
 
-    /// Counts a refused write by its code, which is one of `RedisServerError.writeRefusals`.
+    /// Counts a refused write by its code (one of `RedisServerError.writeRefusals`).
     package func countRefusedWrite(_ code: String) {
         if let index = RedisServerError.writeRefusals.firstIndex(of: code) { self.refusedWrites[index].add(1) }
     }

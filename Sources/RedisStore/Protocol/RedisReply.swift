@@ -29,7 +29,7 @@ package struct RedisServerError: Error, Sendable, Hashable {
     package enum Class: Sendable, Hashable {
         /// `NOSCRIPT`: nothing was done, and the script's text must be sent.
         case noScript
-        /// The node cannot carry out the command now. Another node may be able to, or this node later.
+        /// The node cannot execute the command now. Another node may be able to, or this node later.
         case unavailable
         /// The node is not, or no longer, the right one. The gateway looks for another node.
         case elsewhere
@@ -60,12 +60,12 @@ package struct RedisServerError: Error, Sendable, Hashable {
     /// The codes with which a server that serves reads refuses writes.
     package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
 
-    /// The gateway's own refusal of durable writes while no replica confirms any. Redis has no such error.
+    /// The gateway's own error while no replica confirms durable writes. Redis has no such error.
     package static let unconfirmed = RedisServerError(line: "UNCONFIRMED no replica confirms what is written")
 
     /// The refusal to write that this error contains; `nil` if it is another error.
     ///
-    /// Before Redis 7, a script's error only quotes its command's: `ERR Error running script (...): ... -OOM ...`.
+    /// Before Redis 7, a script's error quotes the command's error: `ERR Error running script (...): ... -OOM ...`.
     package var writeRefusal: RedisServerError? {
         if Self.writeRefusals.contains(self.code) { return self }
         guard self.code == "ERR" else { return nil }
@@ -75,15 +75,15 @@ package struct RedisServerError: Error, Sendable, Hashable {
     }
 }
 
-/// The failure of a command. The cases tell whether Redis may have carried the command out.
+/// The failure of a command. The cases show whether Redis may have executed the command.
 package enum RedisError: Error, Sendable, Hashable {
     /// The command was not sent.
     case notSent(Cause)
-    /// The command was sent and no answer came. Redis may have carried it out, or may still do so.
+    /// The command was sent and no answer came. Redis may have executed it, or may still execute it.
     case unanswered(Cause)
     /// Redis answered with an error.
     case server(RedisServerError)
-    /// The command was carried out, but no replica confirmed it in time. A failover may lose it.
+    /// The command was executed, but no replica confirmed it in time. A failover may lose it.
     case unreplicated
     /// The answer has a form that Redis never returns for this command.
     case unexpected

@@ -5,7 +5,7 @@ import NIOCore
 package struct ReplyLimits: Sendable, Hashable {
     /// The maximum number of bytes of an incomplete reply, and of all strings of one reply together.
     package var bytes: Int
-    /// The maximum number of elements of one reply, including those of inner arrays.
+    /// The maximum number of elements of one reply, including elements of inner arrays.
     package var elements: Int
 
     package init(bytes: Int = 1 << 20, elements: Int = 4096) {
@@ -19,9 +19,9 @@ package struct ReplyLimits: Sendable, Hashable {
 ///
 /// An error is final: nothing after a malformed reply can be matched to a command. Confined to one loop.
 package final class ReplyReader {
-    /// The number of bytes passed to hiredis at once. hiredis moves its unread bytes after each kilobyte of replies.
+    /// The number of bytes passed to hiredis at once. It is small: hiredis moves unread bytes after each KB of replies.
     private static let pieceBytes = 4096
-    /// The bytes around a string whose end is missing: `$`, the digits of its length, a line end, a carriage return.
+    /// Enough bytes for what surrounds an incomplete string: `$`, the digits of its length, a line end, one byte (CR).
     private static let framingBytes = 32
 
     private let reader: UnsafeMutablePointer<redisReader>
@@ -36,7 +36,7 @@ package final class ReplyReader {
         self.reader = reader
         self.builder = ReplyBuilder(limits: limits)
         self.limits = limits
-        // hiredis copies this into each task; the builder lives as long as the reader.
+        // hiredis copies this pointer into each task; the builder lives as long as the reader.
         reader.pointee.privdata = Unmanaged.passUnretained(self.builder).toOpaque()
     }
 
@@ -87,7 +87,7 @@ package final class ReplyReader {
             guard let reply = self.builder.take() else { throw self.fail(.malformed) }
             guard body(reply) else { return false }
         }
-        // hiredis waits for any length that a header announces. The gateway limits the bytes that wait.
+        // hiredis buffers as many bytes as a header announces. The gateway limits the buffered bytes.
         guard self.reader.pointee.len - self.reader.pointee.pos <= self.limits.bytes + Self.framingBytes else {
             throw self.fail(.tooLarge)
         }
@@ -110,7 +110,7 @@ private final class ReplyBuilder {
     }
 
     private let limits: ReplyLimits
-    /// The open arrays, the outermost first; hiredis nests at most nine deep.
+    /// The open arrays, the outermost first; hiredis accepts at most nine levels.
     private var open: [OpenArray] = []
     private var root: RedisReply?
     private var elementCount = 0
@@ -131,7 +131,7 @@ private final class ReplyBuilder {
                 createArray: { task, count in ReplyBuilder.of(task)?.beginArray(Int(count), task) },
                 createInteger: { task, value in ReplyBuilder.of(task)?.add(.integer(value), task) },
                 createNil: { task in ReplyBuilder.of(task)?.add(.null, task) },
-                // Called only for the root of an incomplete reply, which `take` or the next root clears.
+                // Called only for the root of an incomplete reply. `take` or the next root clears it.
                 freeObject: { _ in }
             )
         )
@@ -143,7 +143,7 @@ private final class ReplyBuilder {
         return Unmanaged<ReplyBuilder>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Records an object. Returns `nil` beyond a limit, which hiredis treats as a lack of memory, a final error.
+    /// Records an object. Returns `nil` beyond a limit: hiredis then reports a lack of memory, a final error.
     private func enter(_ task: UnsafePointer<redisReadTask>?, bytes: Int = 0) -> UnsafeMutableRawPointer? {
         if task?.pointee.parent == nil { self.begin() }
         self.elementCount += 1
@@ -172,13 +172,13 @@ private final class ReplyBuilder {
             return object
         }
         var array = OpenArray(missing: count)
-        // The announced length of an array is not trusted: its room grows with the elements that arrive.
+        // The announced length of an array is not trusted: its storage grows with the elements that arrive.
         array.elements.reserveCapacity(min(count, 16))
         self.open.append(array)
         return object
     }
 
-    /// Adds the reply, and then each array that it completes, to the innermost open array. The last one is the root.
+    /// Adds the reply to the innermost open array. A completed array is added to the array around it, or is the root.
     private func place(_ reply: RedisReply) {
         var reply = reply
         while let last = self.open.indices.last {

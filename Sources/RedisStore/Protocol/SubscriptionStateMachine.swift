@@ -4,9 +4,9 @@ package import NIOCore
 package struct SubscriptionPlan: Sendable, Hashable {
     /// The commands that sign in.
     package var greeting: [HandshakeStep]
-    /// True if the server must be a primary, which reports ends of sessions first and reliably: it writes them.
+    /// True if the server must be a primary. It writes the ends of sessions, so it reports them first and reliably.
     package var demandsPrimary: Bool
-    /// The prefixes of the keys whose changes the server reports over this connection; empty for no keys.
+    /// The server reports changes of keys with these prefixes over this connection; empty for no keys.
     package var prefixes: [String]
     /// The channels, at least one. If there are prefixes, `SubscriptionPlan.keyChannel` is among the channels.
     package var channels: [String]
@@ -61,11 +61,11 @@ package struct SubscriptionMessage: Sendable, Hashable {
 
 /// The state of one subscriber's connection, without its I/O. It signs in, subscribes, listens, and notices silence.
 ///
-/// A connection that tracks keys redirects the notifications **to itself**. Usually one connection tracks keys and
-/// another listens, which stays silent if the first is lost. A single connection is lost as a whole. `NOLOOP` is not
-/// used: it would only hide the connection's own writes, and none exist.
+/// A connection that tracks keys redirects the notifications **to itself**. Clients usually use two connections: if the
+/// connection that tracks keys is lost, the connection that listens stays silent. A single connection is lost as a
+/// whole. `NOLOOP` is not used: it would only hide the connection's own writes, and it writes nothing.
 ///
-/// Handshake commands are sent one at a time, because one of them depends on the answer to another. The delay is
+/// Handshake commands are sent one at a time, because `CLIENT TRACKING` needs the answer to `CLIENT ID`. The delay is
 /// harmless, because no request waits for a subscription.
 package struct SubscriptionStateMachine {
     package enum Action: Sendable, Hashable {
@@ -198,7 +198,7 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps.dropFirst(), after: reply)
     }
 
-    /// Sends the first of `steps`, or subscribes if none is left.
+    /// Sends the command of the first step, or subscribes if no step is left.
     private mutating func goOn(with steps: ArraySlice<Step>, after reply: RedisReply) -> Action {
         self.phase = .handshaking(steps)
         switch steps.first {
@@ -240,7 +240,7 @@ package struct SubscriptionStateMachine {
 }
 
 extension SubscriptionMessage.Payload {
-    /// Reads a payload; `nil` if the reply has no form in which Redis sends one.
+    /// Reads a payload; `nil` if Redis sends no payload in this form.
     fileprivate init?(_ reply: RedisReply) {
         switch reply {
         case .null: self = .allKeys

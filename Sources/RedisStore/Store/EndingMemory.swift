@@ -6,18 +6,18 @@ package import Vocabulary
 /// Remembers the ends of the last minutes that this gateway caused or received, because a failover, or a restart from
 /// data on disk, may bring the ended records back. May be used from any thread.
 ///
-/// An end is kept for at least `span`, and at most for about twice `span`. Ends are kept in generations, which are
-/// dropped as a whole when their last end is older than `span`. When a generation is full, the next one begins. Beyond
-/// `mostGenerations`, the oldest is dropped early, and its ends are forgotten. So under the next reign of a primary,
-/// every session that is older than the last dropped end is treated as ended too.
+/// An end is kept for at least `span`, and at most for about twice `span`. Ends are kept in generations. A generation
+/// is dropped as a whole when it was closed at least `span` ago. When a generation is full, the next one begins. Beyond
+/// `mostGenerations`, the oldest is dropped early, and its ends are forgotten. If a primary's reign begins within
+/// `span` of this drop, sessions older than the last dropped end are treated as ended.
 ///
 /// An end may be reported twice: when the mark for it is written, and when the mark expires (`RedisStore.margin`). An
 /// end that `EndingReplay` writes again is a separate end.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
-    /// The maximum number of ends in a generation, of about 110 bytes each. Growing larger sets would block the loop.
+    /// The maximum number of ends in a generation, of about 110 bytes each. Growing a larger set would block the loop.
     package static let capacity = 131_072
-    /// The maximum number of generations. All but the one being filled can hold 582 ends a second for `span`.
+    /// The maximum number of generations. The closed generations can hold 582 ends per second for `span`.
     package static let mostGenerations = 5
     /// The time after a generation was closed during which a repeated end is not stored again.
     private static let repetition = Duration.seconds(30)
@@ -39,7 +39,7 @@ package final class EndingMemory: Sendable {
         var subjects: [String: UInt64] = [:]
         /// The start by the steady clock, because the clocks of a former and a new primary may differ much.
         let began: ContinuousClock.Instant
-        /// The time when the next generation followed, by both clocks; `nil` while this generation is being filled.
+        /// The time when the next generation began, by both clocks; `nil` while this generation is being filled.
         var closed: (at: ContinuousClock.Instant, time: UnixTime)?
 
         init(began: ContinuousClock.Instant) { self.began = began }
@@ -145,7 +145,7 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// Records that a new or restarted primary may have lost the ends kept here. Returns these ends.
+    /// Records that a new or restarted primary may have lost the ends kept here. Returns the kept ends.
     package func beginReign() -> [Ending] {
         let now = self.now()
         let generations = self.state.withLock { state in
@@ -154,11 +154,11 @@ package final class EndingMemory: Sendable {
             }
             return [state.current] + state.former
         }
-        // The ends are collected outside the lock, because each read of a session waits for it.
+        // The ends are collected outside the lock, because each read of a session takes the lock.
         return generations.flatMap(\.endings)
     }
 
-    /// Returns the latest kept epoch of the subject with this name in the store; 0 if none is kept.
+    /// Returns the latest kept epoch of the subject with this name in the store; 0 if no epoch is kept.
     package func epoch(of name: String) -> UInt64 {
         self.state.withLock { state in
             state.former.reduce(state.current.subjects[name] ?? 0) { max($0, $1.subjects[name] ?? 0) }
@@ -174,7 +174,7 @@ package final class EndingMemory: Sendable {
 
     /// Reports whether this session has ended, whatever the store says.
     ///
-    /// - Parameter names: Returns the store's names of a subject; called only while subjects are kept.
+    /// - Parameter names: Returns the store's names of a subject; called only while ends of subjects are kept.
     package func hasEnded(_ key: RecordKey, _ session: Session, names: (String) -> [String]) -> Bool {
         self.hasEnded(key, since: session.issuedAt) { subjects in
             names(session.subject).contains { name in subjects[name].map { session.epoch < $0 } ?? false }

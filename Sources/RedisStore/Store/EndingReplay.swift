@@ -19,12 +19,12 @@ final class EndingReplay: Sendable {
 
     /// The number of ends that are checked with one command.
     private static let stride = 256
-    /// The pause between a failure and the next try, which doubles with each further failure. A primary without its
-    /// replicas may refuse writes for hours.
+    /// The pause before a retry. It doubles with each further failure, up to `longestPause`, because a primary without
+    /// its replicas may refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
     private static let longestPause = TimeAmount.milliseconds(1600)
-    /// The pause between a replay and a second one that checks all ends again. Meanwhile, another loop may have ended
-    /// something at the former primary.
+    /// The pause between a replay and a second replay that checks all ends again. Meanwhile, another loop may have
+    /// ended a session at the former primary.
     private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient
@@ -69,7 +69,7 @@ final class EndingReplay: Sendable {
         self.loop.execute { step(self) }
     }
 
-    /// Begins a replay at each primary whose reign is new and whose slots are known.
+    /// Begins a replay at each primary with a new reign and known slots.
     private func judge() {
         for shard in self.state.value.topology?.shards ?? [] where !shard.slots.isEmpty {
             guard let reign = self.state.value.reigns[shard.endpoint],
@@ -148,7 +148,7 @@ final class EndingReplay: Sendable {
     /// Returns, for each end, the value at the key that shows whether the end took effect.
     private func values(of endings: [EndingMemory.Ending]) -> EventLoopFuture<[[UInt8]?]> {
         let places = endings.map(\.place)
-        // In a cluster, the keys may be on several nodes, so each gets a separate command.
+        // In a cluster, the keys may be on several nodes, so each key gets a separate command.
         let commands = self.client.isCluster ? places.map { [$0] } : [places]
         let asked = commands.map { keys in
             self.client.ask(RedisCommand("MGET", keys), on: self.loop).flatMapThrowing { reply in
@@ -161,7 +161,7 @@ final class EndingReplay: Sendable {
 }
 
 extension EndingMemory.Ending {
-    /// The key whose value shows whether the end took effect.
+    /// The key that shows by its value whether the end took effect.
     fileprivate var place: [UInt8] {
         switch self {
         case .session(let key): Keyspace.idle(key)

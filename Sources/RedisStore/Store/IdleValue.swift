@@ -1,8 +1,8 @@
 import Sessions
 import Vocabulary
 
-/// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the deadline by the gateways' clock.
-/// It is plain text, because the touch script updates it.
+/// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds. The deadline is a time of
+/// `StoreClock`. The value is plain text, because the touch script updates it.
 struct IdleValue {
     let deadline: UnixTime
     private let milliseconds: Int64

@@ -12,9 +12,9 @@ final class InvalidationFeed: Sendable {
     private struct State {
         var topology: Topology?
         var subscriptions: [RedisEndpoint: RedisSubscription] = [:]
-        /// The primaries whose subscription is up.
+        /// The primaries with an active subscription.
         var up: Set<RedisEndpoint> = []
-        /// The code of the last error with which each server refused a subscription, so that it is logged once.
+        /// The code of each server's last refusal of a subscription, so that a repeated refusal is logged once.
         var refusals: [RedisEndpoint: String] = [:]
         var isTrusted = false
         /// True while most sentinels, or most primaries of a cluster, are silent: a primary may have been replaced.
@@ -27,7 +27,7 @@ final class InvalidationFeed: Sendable {
         }
     }
 
-    /// The number of keys whose ends are reported to the loops at once. Between two reports, the loops serve requests.
+    /// The maximum number of changed keys in one report to the loops. Between two reports, the loops serve requests.
     private static let stride = 1024
     private static let pause = TimeAmount.microseconds(500)
 
@@ -39,7 +39,7 @@ final class InvalidationFeed: Sendable {
 
     /// Creates a feed over the connections of `client`. It receives nothing before `start()`.
     ///
-    /// - Parameter heard: Called for certain ends (`Keyspace.isCertainEnd`), and again when the mark of an end expires.
+    /// - Parameter heard: Called for each certain end (`Keyspace.isCertainEnd`), and again when the end's mark expires.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
@@ -101,7 +101,7 @@ final class InvalidationFeed: Sendable {
             self.state.value.refusals[endpoint] = nil
         }
         for endpoint in endpoints where self.state.value.subscriptions[endpoint] == nil { self.subscribe(to: endpoint) }
-        // If keys have moved between primaries that are already followed, everything is read again once.
+        // If keys have moved between primaries that are already followed, cached sessions are read again once.
         if self.state.value.isTrusted, self.state.value.hearsAll {
             self.caches.doubt()
             self.caches.trust()
@@ -118,7 +118,7 @@ final class InvalidationFeed: Sendable {
                 demandsPrimary: true,
                 prefixes: Keyspace.followedPrefixes,
                 channels: [SubscriptionPlan.keyChannel],
-                // The handshake waits for six answers in sequence.
+                // The handshake waits for up to seven answers in sequence.
                 handshakeTimeout: connector.configuration.connectTimeout * 4,
                 signInterval: connector.configuration.signInterval,
                 patience: connector.configuration.silencePatience
@@ -178,8 +178,8 @@ final class InvalidationFeed: Sendable {
         self.notify(changed[...])
     }
 
-    /// Reports to every loop the ends that changes of these keys mean, in one hop for many keys. A delay here affects
-    /// all loops equally. The order does not matter, because an end is final.
+    /// Reports the ends that changes of these keys mean to every loop, with one hop for up to `stride` keys. A delay
+    /// here affects all loops equally. The order does not matter, because an end is final.
     private func notify(_ keys: ArraySlice<[UInt8]>) {
         var ended: [Invalidation] = []
         for key in keys.prefix(Self.stride) {

@@ -5,10 +5,10 @@ extension Keyspace {
     /// The prefixes that caches follow: sessions, ends, epochs of subjects, documents.
     package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
 
-    /// Returns the invalidation that a change of `key` means for caches; `nil` if it concerns nothing in a cache.
+    /// Returns what caches must invalidate when `key` changes; `nil` if the key does not concern caches.
     ///
-    /// A change of a session's record alone is not an end, because the record also changes when it is written, replaced
-    /// or expires. An epoch changes only when its subject's sessions end.
+    /// A change of a session's record alone is not an end, because the record also changes when the session is created
+    /// or replaced, or expires. An epoch changes only when its subject's sessions end.
     package static func ended(byChangeOf key: [UInt8]) -> Invalidation? {
         guard key.starts(with: "sp:".utf8), key.count > 6, key[4] == UInt8(ascii: ":"), key[5] == UInt8(ascii: "{"),
             let close = key[6...].firstIndex(of: UInt8(ascii: "}"))
@@ -32,8 +32,8 @@ extension Keyspace {
         }
     }
 
-    /// Reports whether only an end changes `key`, if the key concerns caches (`ended(byChangeOf:)`). A session's record
-    /// also changes if it is written, replaced or expires, and a document if it is replaced.
+    /// Reports whether each change of `key` is an end, if the key concerns caches (`ended(byChangeOf:)`). A session's
+    /// record also changes if it is written, replaced or expires, and a document if it is replaced.
     package static func isCertainEnd(_ key: [UInt8]) -> Bool {
         key.count > 3 && key[3] != UInt8(ascii: "s") && key[3] != UInt8(ascii: "c")
     }
@@ -77,7 +77,7 @@ extension Keyspace {
 
     /// The length of a lineage's tag in characters.
     private static let tagLength = 10
-    /// The length of an HMAC-SHA-256 in characters.
+    /// The length of an HMAC-SHA-256 in base64url characters.
     private static let digestLength = 43
 
     private static func lineage(_ tag: ArraySlice<UInt8>) -> Lineage {

@@ -27,11 +27,11 @@ package enum Keyspace {
     /// (`SingleUseRecord`).
     static func parent(_ key: RecordKey) -> [UInt8] { Self.key("sp:tp:{", key) }
 
-    /// Returns the key of a session's idle deadline, which is written often: outside the prefixes that caches follow.
+    /// Returns the key of a session's idle deadline. It is written often, so it has no prefix that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
-    /// Returns the key of the lineage's ledger, which says whether the lineage is live or has ended. Every new record
-    /// of the lineage may write it, so it is outside the prefixes that caches follow.
+    /// Returns the key of the lineage's ledger. The ledger says whether the lineage is live or has ended. Every new
+    /// record of the lineage may write the ledger, so it is outside the prefixes that caches follow.
     package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:g:{", lineage.tag) }
 
     /// Returns a key that is written only when the lineage ends, so that caches are notified; never read.
@@ -58,8 +58,8 @@ package enum Keyspace {
     /// is outside the prefixes that caches follow.
     package static func limit(_ name: String) -> [UInt8] { Self.tagged("sp:l:{", name) }
 
-    /// Returns the key of the mark that an id has been presented, for one name of the id (`SealingKeyRing.names`). All
-    /// names of an id have one tag, so they share a slot.
+    /// Returns the key that marks an id as presented, for one name of the id (`SealingKeyRing.names`). All names of an
+    /// id have one tag, so they share a slot.
     package static func once(_ name: String, tag: String) -> [UInt8] { Self.named("sp:o:{", tag, name) }
 
     /// Returns the key of the sealed document with this name. All documents of a collection share a slot.
@@ -68,13 +68,13 @@ package enum Keyspace {
     }
 
     /// Returns the key of the names of all documents of a collection, one per line. It is outside the prefixes that
-    /// caches follow: the documents' own changes are reported.
+    /// caches follow, because changes of the documents themselves are reported.
     package static func directory(_ collection: String) -> [UInt8] { Self.tagged("sp:d:{", collection) }
 
     /// The key of the register of the gateways' secrets (`SecretRegister`), outside the prefixes that caches follow.
     static let secrets = Array("sp:y:{secrets}".utf8)
 
-    // Keys are made without string interpolation, which is slower: every read of a session makes three keys.
+    // Keys are made without string interpolation for speed: every read of a session makes three keys.
 
     private static func tagged(_ prefix: StaticString, _ tag: String) -> [UInt8] {
         var bytes: [UInt8] = []

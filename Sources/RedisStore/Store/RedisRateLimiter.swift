@@ -5,9 +5,9 @@ package import Vocabulary
 
 /// The rate limiter that all gateways share: each bucket is one key in Redis.
 ///
-/// Each process first applies the limit to local buckets, so a flood at one gateway costs Redis no more than the limit
-/// lets through. If Redis rejects a request, the process rejects further ones until the wait has passed. Otherwise
-/// Redis decides. If Redis does not answer, awaited limits allow nothing, and the local buckets get the cost back.
+/// Each process first applies the limit to local buckets, so only requests within the limit reach Redis. Redis then
+/// decides, if a limit is awaited. If Redis rejects a request, the process rejects further requests until the wait has
+/// passed. If Redis does not answer, awaited limits allow nothing, and the local buckets get the cost back.
 ///
 /// Buckets are named under the ring's current secret. During a rotation, gateways with different current secrets may
 /// count separately for the time in which a bucket drains.
@@ -18,7 +18,7 @@ package struct RedisRateLimiter: RateLimiter {
 
     /// - Parameters:
     ///   - ring: Makes names of buckets that reveal nothing about their subjects.
-    ///   - clock: The clock of this process's own count; buckets in Redis use Redis's clock.
+    ///   - clock: The clock of the local buckets; buckets in Redis use Redis's clock.
     package init(client: RedisClient, ring: SealingKeyRing, clock: Clock) {
         self.client = client
         self.ring = ring
@@ -26,7 +26,7 @@ package struct RedisRateLimiter: RateLimiter {
     }
 
     /// Fills each bucket separately, because the buckets are in different slots and no script can fill them together.
-    /// If one bucket rejects the cost, the cost is taken out of the others again.
+    /// If one bucket rejects the cost, the cost is removed from the other buckets again.
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let decision = self.local.allow(buckets, cost: cost)
         guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
@@ -46,7 +46,7 @@ package struct RedisRateLimiter: RateLimiter {
                     self.local.learn(bucket, cost: cost, refusedFor: wait)
                     answer = answer.map { $0.longer(than: wait) }
                 case .failure(let error):
-                    // An outage must not become "too many attempts" for clients that tried again meanwhile.
+                    // Retries during an outage must not lead to "too many attempts" afterwards.
                     self.local.giveBack([bucket], cost: cost)
                     answer = .failure(error)
                 }
@@ -57,7 +57,7 @@ package struct RedisRateLimiter: RateLimiter {
         }
     }
 
-    /// Fills the bucket in Redis with a cost that was allowed here. If Redis rejects it, later requests are rejected.
+    /// Fills the bucket in Redis with a locally allowed cost. If Redis rejects the cost, later requests are rejected.
     private func fillLater(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) {
         self.fill(bucket, cost: cost, on: loop).whenSuccess { decision in
             guard case .throttled(let wait) = decision else { return }

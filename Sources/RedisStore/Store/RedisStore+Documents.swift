@@ -52,7 +52,7 @@ extension RedisStore {
         let bytes: [UInt8]
         do { bytes = try document.encoded(id: id, attempt: attempt) } catch { return loop.makeFailedFuture(error) }
         let kept = self.judgedDocuments.value(for: key).flatMap { $0.version == judged ? $0 : nil }
-        // For an unknown version, bytes that no document has are compared, so that the answer is the present value.
+        // An unknown version is compared as bytes that no document has, so that the script returns the present value.
         let value = judged == nil ? [] : kept?.value ?? [0]
         let swap = Swap(
             places: places,
@@ -60,7 +60,7 @@ extension RedisStore {
             attempt: attempt,
             refusal: .failure(.full),
             writer: { [seals] value, places throws(StoreError) in
-                // The value is from one of these places. Only the place for which it was sealed opens it.
+                // The value comes from one of these places, and opens only for the place for which it was sealed.
                 let standing = places.lazy.compactMap { try? seals.open(value, at: $0, DocumentEnvelope.init) }.first
                 guard let standing else { throw .unavailable }
                 return standing.attempt
@@ -71,7 +71,7 @@ extension RedisStore {
             keys: places + [Keyspace.directory(key.collection)],
             arguments: [value, self.seals.seal(bytes, at: places[0]), Array("\(Content.countLimit)".utf8)]
         )
-        // This attempt itself may have written the document that was judged.
+        // If this attempt wrote the judged document, the call is a repetition: the write is only confirmed.
         let isRepeated = kept?.attempt == attempt
         let written = isRepeated ? self.confirm(swap, on: loop) : self.swap(swap, by: call, on: loop)
         return self.telling(of: key, after: written, on: loop)

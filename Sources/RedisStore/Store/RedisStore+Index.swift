@@ -3,12 +3,12 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The index of sessions by their subject, by an email address, or by their start (`RedisStore+Log.swift`). Sessions
-/// are noted once they are written. No sign-in waits for the answer, and a note that fails only leaves a session out of
+/// The index of sessions by their subject, by an email address, or by their start (`RedisStore+Log.swift`). A session
+/// is added to its lists after it was written. No sign-in waits for this. If it fails, the session is only missing from
 /// a list.
 ///
-/// A list has lines of `<end in ms> <sealed key of the session in base64url>`. A script adds each line, so that
-/// simultaneous sign-ins are all noted, and no gateway has to read the list first.
+/// A line of a list is `<expiry in ms> <sealed key of the session in base64url>`. A script adds each line, so that
+/// simultaneous sign-ins are all listed, and no gateway has to read the list first.
 extension RedisStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         // One command per name, because names have different slots.
@@ -52,7 +52,7 @@ extension RedisStore {
         self.log(new, on: loop)
     }
 
-    /// Notes the session only under its user's email address, which is new or has changed.
+    /// Adds the session only to the list of its user's email address, when the address is new or has changed.
     func noteAddress(of new: NewSession, on loop: any EventLoop) {
         guard new.session.isListed, let name = new.session.address.flatMap({ self.names(of: $0).first }) else { return }
         self.note(new, in: Keyspace.sessions(name), on: loop)
@@ -79,7 +79,7 @@ extension RedisStore {
     }
 
     /// Returns the latest sessions in a list that have not expired. If a line cannot be read, the whole list is
-    /// *unavailable*, because the line may be a live session.
+    /// *unavailable*, because the line may belong to a live session.
     func sessions(in list: some Collection<UInt8>, at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         let now = self.clock.now().milliseconds
         var live: [ArraySlice<UInt8>] = []

@@ -4,20 +4,20 @@ package import Sessions
 import Synchronization
 import Vocabulary
 
-/// The index of sessions by their start: one log per hour, to which lines are only added, and a list of the hours whose
-/// logs may have live sessions. So finding all sessions does not scan all keys, and no list grows without end.
+/// The index of sessions by their start. Each hour has an append-only log. A list contains the hours with logs that may
+/// have live sessions. So all sessions are found without a scan of all keys, and no log grows without limit.
 ///
-/// A log has the lines of a list (`RedisStore+Index.swift`), all of one length, and lives as long as its longest
-/// session. Hours are counted from 1970. The list of hours has lines of `<end in ms> <hour>`.
+/// A log has the same lines as a list (`RedisStore+Index.swift`), all of one length. It is kept until its last session
+/// expires. Hours are counted from 1970. A line of the list of hours is `<end in ms> <hour>`.
 extension RedisStore {
-    /// The hour to whose log this gateway last added a session, and the time until which the list of hours contains it.
+    /// The hour of the log to which this gateway last added a session, and the hour's end in the list of hours.
     struct LoggedHour: Sendable {
         var hour: Int64 = 0
         var end: Int64 = 0
     }
 
     private static let hour: Int64 = 3_600_000
-    /// The number of bytes of a log that a page reads: the bytes of a page's lines, with room for longer lines.
+    /// The number of bytes of a log that are read for a page. It is enough even if lines become somewhat longer.
     private static let chunk = 128 * pageSize
 
     /// Returns the keys of the log of an hour, one per secret.
@@ -44,7 +44,7 @@ extension RedisStore {
         self.client.evaluate(added, on: loop) { _ in }
         let listed = self.loggedHour.withLock { logged -> Int64? in
             guard hour != logged.hour || end > logged.end else { return nil }
-            // The noted end is an hour late, which spares writes: each new session ends later than the one before.
+            // The listed end is an hour late to save writes: each new session ends later than the session before.
             logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
             return logged.end
         }
@@ -59,8 +59,8 @@ extension RedisStore {
 
     // MARK: Pages
 
-    /// Returns a page of sessions, the latest first. An `IndexPlace` is the number of a secret, an hour, and the number
-    /// of bytes left at the beginning of its log. Sessions that begin meanwhile are added after these bytes.
+    /// Returns a page of sessions, the latest first. An `IndexPlace` is the number of a secret, an hour, and how many
+    /// bytes at the beginning of the hour's log are unread. New sessions are added after these bytes.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let lists = self.hourLists
         let numbers = place?.numbers ?? [0, .max, .max]
@@ -120,7 +120,7 @@ extension RedisStore {
         }
     }
 
-    /// Returns the hours in a list whose logs may have live sessions, the latest first.
+    /// Returns the hours in a list if their logs may have live sessions, the latest first.
     private func hours(in list: [UInt8], on loop: any EventLoop) -> EventLoopFuture<[Int64]> {
         self.client.ask(RedisCommand("GET", [list]), on: loop) { reply in
             guard case .bulk(let bytes) = reply else {
@@ -147,7 +147,7 @@ extension RedisStore {
         let length: Int
     }
 
-    /// The maximum number of logs (the latest ones) from which a sample is drawn, because each costs a command.
+    /// The maximum number of logs (the latest ones) from which a sample is drawn, because each log costs a command.
     private static let mostLogs = 2048
 
     package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {

@@ -11,7 +11,7 @@ extension RedisStore {
     package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
         // The length shows where the scope ends, even if the scope contains spaces.
         let text = "\(id.scope.utf8.count) \(id.scope) \(id.id)"
-        // All names of an id share a slot, and ids are spread over all slots. Twelve bits of a hash reveal no id.
+        // All names of an id share a slot. Ids are spread over 4,096 tags. Twelve bits of a hash reveal no id.
         let tag = String(SHA256.digest(Array(text.utf8)).base64URL.prefix(2))
         let call = ScriptCall(
             Scripts.once,

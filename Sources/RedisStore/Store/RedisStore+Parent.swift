@@ -5,9 +5,9 @@ import Vocabulary
 
 /// Reads a single-use record and the session from which it comes in one round trip.
 ///
-/// The record names the session in its sealed part, which Redis cannot read. So the session's name is also written next
-/// to the record. Each reader compares the two names, so that nobody who can change Redis can substitute another
-/// session.
+/// Only the sealed part of the record names the session, and Redis cannot read it. So the session's name is also
+/// written next to the record. Each reader compares the two names, so that nobody who can change Redis can substitute
+/// another session.
 extension RedisStore {
     /// Returns the name of the parent session: its digest, and the names of its subject's epochs. `nil` if there is no
     /// parent, or if it is in another lineage.
@@ -28,7 +28,7 @@ extension RedisStore {
         guard Record.isReadWithParent else { return self.singleUseThenParent(key, as: kind, on: loop) }
         let places = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage), Keyspace.parent(key)]
         let isCluster = self.client.isCluster
-        // In a cluster, epochs have separate slots, so the epoch of a known owner is requested at the same time.
+        // In a cluster, epochs have separate slots: another command reads a known owner's epoch at the same time.
         let known = isCluster ? self.subjects.value(for: key) : nil
         let epoch = known.map { self.epoch(of: $0.subject, on: loop) }
         let call = ScriptCall(
@@ -69,13 +69,13 @@ extension RedisStore {
                 }
             case .absent: break
             }
-            // The record or its parent is not live, or was not written in this way. Separate reads find out which.
+            // The record or its parent is not live, or the parent's name is missing. Separate reads find out which.
             return .later(self.singleUseThenParent(key, as: kind, on: loop))
         }
     }
 
     /// Returns the live session from which a record with these terms comes, without checking its subject's epoch. `nil`
-    /// if it is not live, or if another session was read.
+    /// if the session is not live, or if another session was read.
     private func parent(
         of terms: RecordTerms,
         in values: Values,

@@ -11,7 +11,7 @@ extension RedisStore {
         let life: Duration
     }
 
-    /// The argument that makes a script write the primary's current reign in front of a record.
+    /// The argument that makes a script write the primary's current reign before the bytes of a record.
     static let underReign = Array("R".utf8)
 
     /// Returns `underReign` for a record that is bound to its reign; otherwise an empty argument.
@@ -56,7 +56,7 @@ extension RedisStore {
 }
 
 extension RedisStore.Values {
-    /// Returns the keys without a value if other keys have one. Normally all are missing, or none.
+    /// Returns the missing keys if only some keys are missing. Normally, either all keys exist or all are missing.
     func doubtful(_ keys: [[UInt8]]) -> [[UInt8]] {
         let missing = keys.indices.filter { self[$0] == nil }
         return missing.count == keys.count ? [] : missing.map { keys[$0] }

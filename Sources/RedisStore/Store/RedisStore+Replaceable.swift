@@ -35,7 +35,7 @@ extension RedisStore {
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         let swap = Swap(
             places: [parts.key],
-            // For an unknown version, bytes that no record has are compared, so that the answer is the present value.
+            // An unknown version is compared as bytes that no record has, so that the script returns the present value.
             judged: judged == nil ? [] : kept?.value ?? [0],
             attempt: attempt,
             isConfirmed: Record.isConfirmed,
@@ -44,7 +44,7 @@ extension RedisStore {
                 try self.envelope(value, at: places[0], isBoundToReign: Record.isBoundToReign).attempt
             }
         )
-        // This attempt itself wrote the record that was judged.
+        // This attempt wrote the judged record, so the call is a repetition: the write is only confirmed.
         if let kept, kept.attempt == attempt { return .later(self.confirm(swap, on: loop)) }
         let call = ScriptCall(
             Record.isConfirmed ? Scripts.replace : Scripts.replaceUnconfirmed,

@@ -16,7 +16,7 @@ extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
         var keys = Keyspace.all(of: key)
         let place = keys[0]
-        // Only the answer names the session's subject. If an earlier read has named it, the subject's epoch is
+        // The subject is only known once a session was read. If an earlier read has found it, the subject's epoch is
         // requested at the same time, and in the same command if every key is on one node.
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
@@ -42,7 +42,7 @@ extension RedisStore {
         }
     }
 
-    /// Returns the live sessions among those of a lineage, without checking their subject's epoch.
+    /// Returns the live ones of `sessions`, without checking their subject's epoch. All are in `lineage`.
     private func live(
         _ sessions: [RecordKey],
         in lineage: Lineage,
@@ -103,7 +103,7 @@ extension RedisStore {
         return self.telling(.lineage(lineage), after: ended, on: loop)
     }
 
-    /// Writes an end, remembers it if it may have taken effect, and returns the answer that `step` makes of the reply.
+    /// Writes an end, remembers it if it may have taken effect, and returns what `step` makes from the reply.
     func ending<Answer: Sendable>(
         _ ending: EndingMemory.Ending,
         on loop: any EventLoop,
@@ -150,7 +150,7 @@ extension RedisStore {
                     }
                 )
             }
-            // The session need not be live: an earlier request may have ended it and failed to learn that.
+            // The session need not be live: an earlier request may have ended it without getting the answer.
             let session = try self.seals.open(bytes, at: place, Session.decoded)
             return switch reach(session) {
             case .nothing: .success(.kept)
@@ -210,9 +210,9 @@ extension RedisStore {
         let isEnding: Bool
     }
 
-    /// Calls `receiver` with the live session in the reply, or with the reason why it has none.
+    /// Calls `receiver` with the live session in the reply, or with the reason why there is no live session.
     ///
-    /// Uses no futures, unless the epoch is read separately: every request with an uncached session pays for this.
+    /// For speed, uses futures only if something is read separately: every request with an uncached session runs this.
     private func judge(
         _ reply: Result<RedisReply, RedisError>,
         _ found: Found,
@@ -224,7 +224,7 @@ extension RedisStore {
             let live = try self.liveSession(values, found.key, at: found.place, isEnding: found.isEnding)
             guard let candidate = live else {
                 let doubtful = (0..<3).filter { values[$0] == nil }
-                // Normally all three values are missing, or none.
+                // Normally, either all three values exist or all are missing.
                 let absence = SessionFinding.absent(self.absence(values, found))
                 guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(absence)) }
                 let keys = Keyspace.all(of: found.key)
@@ -257,11 +257,11 @@ extension RedisStore {
         candidate.record.epoch >= epoch ? .live(candidate) : .absent(.sessionRevoked)
     }
 
-    /// Returns the reason why these values contain no live session. An end by time is reported once.
+    /// Returns the reason why these values contain no live session. An expiry or idle timeout is reported once.
     private func absence(_ values: Values, _ found: Found) -> Reason {
         guard !found.isEnding else { return .sessionRevoked }
         guard let ledger = values[1], let bytes = values[0] else {
-            // The session has ended (which deletes its record), or data was lost.
+            // The session was ended (which deletes its record), it expired long ago, or data was lost.
             return self.endings.knowsEnd(of: found.key) ? .sessionRevoked : .sessionUnknown
         }
         guard ledger.elementsEqual("L".utf8),
@@ -271,7 +271,7 @@ extension RedisStore {
         }
         let now = self.clock.now()
         let idleEnd = values[2].flatMap { try? IdleValue(bytes: $0) }?.deadline
-        // Without an idle value, the session idled out some time ago. If it has also expired, either may be the reason.
+        // Without an idle value, the idle timeout passed some time ago. The session may have expired earlier or later.
         let reason = session.lapseReason(idleEnd: idleEnd ?? now)
         guard now >= session.expiresAt || idleEnd.map({ $0 <= now }) != false else { return .sessionRevoked }
         if self.reportedLapses.value(for: found.key) == nil {
@@ -310,7 +310,7 @@ extension RedisStore {
     }
 
     /// Returns the version of a session: a hash of the record's bytes, seeded by this process. So nobody who can write
-    /// to Redis can make other bytes pass for bytes that were opened here. A compare-and-act also names the bytes.
+    /// to Redis can find other bytes with the same version. A compare-and-act also compares the bytes.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         var hasher = Hasher()
         sealed.withUnsafeBytes { hasher.combine(bytes: $0) }
@@ -332,7 +332,7 @@ extension RedisStore {
         session.epoch = epoch
         let now = self.clock.now()
         let key = Keyspace.record(new.key)
-        // The record of an access token does not outlive it, because the client replaces an expired token by a new one.
+        // The record of an access token is not kept longer than the token: clients replace an expired token anyway.
         let recollection = session.access == nil ? Self.recollection : .zero
         let life = Self.life(until: session.expiresAt, from: now) + recollection
         let idle = IdleValue(now: now, idleLifetime: session.idleLifetime)

@@ -75,7 +75,7 @@ extension RedisStore {
         creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        // A record that names another lineage than its key is damaged.
+        // Created records have the lineage that the used record names. If its key has another, the record is damaged.
         guard creating.allSatisfy({ $0.key.lineage == key.lineage }) else {
             return loop.makeFailedFuture(StoreError.unavailable)
         }
@@ -111,8 +111,8 @@ extension RedisStore {
             switch result {
             case .success(let reply):
                 return try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
-            // The answer was lost, but the command may have been carried out; a read shows it. The command is not
-            // repeated: the first one may still be in a buffer and would then find the result of the second.
+            // The answer was lost. A read shows whether the command was executed. The command is not repeated: the
+            // first command may still be in a buffer, and would then find the result of the second.
             case .failure(.unanswered):
                 return self.readBack(Keyspace.marker(key), on: loop) {
                     try self.outcome($0, of: key, marker: marker, creating: creating, on: loop)
@@ -181,7 +181,7 @@ extension RedisStore {
     private static let epochLife = TimeAmount.milliseconds(100)
 
     /// Returns the subjects' epochs. An epoch of the judged record's owner that was read within `epochLife` is not read
-    /// again. If it has changed since, records with it are ended from the start.
+    /// again. If the epoch has changed since, records that are written with the old epoch are ended from the start.
     private func epochs(
         of subjects: Set<String>,
         judged: Judged?,

@@ -5,9 +5,9 @@ import Vocabulary
 /// The compare-and-swap of replaceable records and documents.
 extension RedisStore {
     struct Swap: Sendable {
-        /// The keys that may have the present value. The new value is written at the first of them.
+        /// The keys that may have the present value. The new value is written at the first key.
         let places: [[UInt8]]
-        /// The value that must be present; empty if there must be none.
+        /// The value that must be present; empty if no value may be present.
         let judged: [UInt8]
         let attempt: AttemptID
         var isConfirmed = true

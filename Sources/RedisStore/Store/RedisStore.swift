@@ -6,27 +6,27 @@ package import Vocabulary
 
 /// The store of sessions and all other records in Redis, shared by any number of gateways.
 ///
-/// Records are sealed, so Redis cannot read them. They are read and judged here; Redis compares, acts and expires.
-/// Every gateway judges by Redis's clock (`StoreClock`). Every key has a TTL a little longer than the record's
-/// lifetime, so that the remaining differences between clocks never make Redis drop a live record.
+/// Records are sealed, so Redis cannot read them. They are decoded and judged here; Redis only compares, writes and
+/// expires them. Every gateway judges by Redis's clock (`StoreClock`). Every key has a TTL a little longer than the
+/// record's lifetime, so that the remaining differences between clocks never make Redis drop a live record.
 ///
-/// **Versions.** A compare-and-act must name the exact bytes that were judged, which a 64-bit number cannot do. So the
-/// store keeps the sealed bytes of recently read records with the version numbers that it gave out, and the script
+/// **Versions.** A compare-and-act must name the exact bytes that were judged. A 64-bit number cannot identify them. So
+/// the store keeps the sealed bytes of recently read records with the version numbers that it gave out, and the script
 /// compares those bytes with the value in Redis. An act on a version that is no longer kept changes nothing. The answer
 /// is `.changed`, and the caller judges again.
 ///
-/// **Epochs** have separate slots, so a script cannot read them together with a record. It does not need to: a session
-/// contains the epoch that was read before the session was written, and every read compares this epoch with the current
-/// one. If the subject's sessions are ended in between, the session is ended from the start.
+/// **Epochs** have separate slots, so a script cannot read them together with a record. Scripts do not need epochs: a
+/// session contains the epoch that was read before the session was written, and every read compares this epoch with the
+/// current one. If the subject's sessions are ended in between, the session is ended from the start.
 package final class RedisStore: RecordStore {
     /// The time by which keys outlive records: more than the gateways' clocks differ (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
-    /// The time by which a session's record outlives the session, so that a returning user is known to have had one.
+    /// The time by which a session's record outlives the session, so that late requests get the reason for its end.
     static let recollection = Duration.seconds(900)
     /// The longest lifetime of a session. No end has to be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
 
-    /// The value of a record that was read, under the version that was given out for it.
+    /// The value of a record that was read, with the version that the store has assigned to it.
     struct Judged: Sendable {
         let version: RecordVersion
         let value: [UInt8]
@@ -37,7 +37,7 @@ package final class RedisStore: RecordStore {
         var epoch: (value: UInt64, readAt: NIODeadline)?
     }
 
-    /// The value of a document that was read, under the version that was given out for it.
+    /// The value of a document that was read, with the version that the store has assigned to it.
     struct JudgedDocument: Sendable {
         let version: RecordVersion
         let value: [UInt8]
@@ -49,12 +49,12 @@ package final class RedisStore: RecordStore {
     let clock: Clock
     let caches: SessionCaches
     let judged = RecentTable<RecordKey, Judged>(capacity: 4096)
-    /// A separate table for documents, because one list can have as many documents as a collection.
+    /// A separate table for documents, because one request can list a whole collection.
     let judgedDocuments = RecentTable<DocumentKey, JudgedDocument>(capacity: 8192)
     /// The subject of the session or single-use record under a key, so that its epoch can be requested together with
     /// the record. An entry is never wrong, because a session is only replaced by a session of its subject.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 32_768)
-    /// The sessions whose end by time was already reported. Their records are found again until Redis drops them.
+    /// The sessions with an already reported expiry or idle timeout. Their records are found until Redis drops them.
     let reportedLapses = RecentTable<RecordKey, Void>(capacity: 16_384)
     let lapsed: LapseReceiver
     private let feed: InvalidationFeed
@@ -76,8 +76,8 @@ package final class RedisStore: RecordStore {
     ///   - clock: The clock of `client`, except where a test controls the time.
     ///   - readBackPatience: The time to wait for a new connection after an answer was lost.
     ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); `nil` if
-    ///     these are not read.
-    ///   - lapsed: Receives a session that has ended by time, once, when its token is presented afterwards.
+    ///     such lists are not read.
+    ///   - lapsed: Receives an expired or idle session once, when its token is presented afterwards.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,
@@ -150,11 +150,11 @@ package final class RedisStore: RecordStore {
 
     // MARK: Steps that sessions and other records share
 
-    /// Finds the outcome of a write whose answer was lost with its connection, from the value at `place`. It waits for
-    /// a new connection, but only for a limited time.
+    /// Finds out from the value at `place` whether a write was executed, after its answer was lost with the connection.
+    /// Waits for a new connection, at most for `readBackPatience`.
     ///
-    /// A missing value proves nothing, because the write may still be on its way. Neither does `judged`, the value
-    /// before the write. In both cases the store is unavailable. Repeating the attempt with its id tells the outcome.
+    /// A missing value proves nothing, because the write may still be on its way. Nor does `judged`, the value before
+    /// the write. In both cases the result is `.unavailable`. A retry with the attempt's id gets the outcome.
     func readBack<Answer: Sendable>(
         _ place: [UInt8],
         unless judged: [UInt8]? = nil,
@@ -207,12 +207,12 @@ package final class RedisStore: RecordStore {
         /// Returns only the values at these indices.
         func selecting(_ indices: [Int]) -> Values { Values(elements: indices.map { self.elements[$0] }) }
 
-        /// The value of a key; `nil` if the key has none.
+        /// The value of a key; `nil` if the key has no value.
         subscript(index: Int) -> [UInt8]? {
             if case .bulk(let bytes) = self.elements[index] { bytes } else { nil }
         }
 
-        /// Returns the latest of the epochs from index `start` on; 0 if none exists.
+        /// Returns the latest of the epochs from index `start` on; 0 if there is none.
         func latestEpoch(from start: Int) throws(StoreError) -> UInt64 {
             var latest: UInt64 = 0
             for index in start..<self.elements.count {
@@ -261,7 +261,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Returns the latest remembered epoch of the subject, which a new or restarted primary may have lost; 0 if none.
+    /// Returns the latest remembered epoch of the subject; 0 if there is none. The present primary may have lost it.
     func rememberedEpoch(of subject: String) -> UInt64 {
         self.names(of: subject).reduce(0) { max($0, self.endings.epoch(of: $1)) }
     }
@@ -284,7 +284,7 @@ package final class RedisStore: RecordStore {
     }
 
     /// Reports an end to this process's caches after `step`. If `step` fails, the end may still have taken effect, so
-    /// the caches read again in any case.
+    /// the caches are invalidated in any case.
     func telling<Answer: Sendable>(
         _ ended: Invalidation,
         after step: EventLoopFuture<Answer>,
@@ -320,7 +320,7 @@ extension RedisClient {
         self.ask(command, on: loop) { .success($0) }
     }
 
-    /// Sends a command, and returns what `step` makes of the reply. Uses one future: each costs as much as `step`.
+    /// Sends a command, and returns what `step` makes from the reply. Uses one future: each costs as much as `step`.
     func ask<Answer: Sendable>(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -343,7 +343,7 @@ extension RedisClient {
         self.answer(on: loop, { $0.evaluate(call, on: loop, $1) }, step)
     }
 
-    /// Sends something with `send`, and returns the answer that `step` makes from the result.
+    /// Sends a command or a script with `send`, and returns the answer that `step` makes from the result.
     private func answer<Answer: Sendable>(
         on loop: any EventLoop,
         _ send: @escaping @Sendable (RedisClient, @escaping RedisConnectionHandler.Receiver) -> Void,

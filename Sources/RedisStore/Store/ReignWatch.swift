@@ -6,7 +6,7 @@ import Vocabulary
 /// Follows the reigns of the primaries. When a reign begins, the store may have lost single-use ids of earlier reigns.
 ///
 /// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the
-/// same epoch. While they learn of a failover they may differ for a moment, and one may reject another's nonce.
+/// same epoch. While gateways learn of a failover, their epochs may differ, and one gateway may reject another's nonce.
 final class ReignWatch: Sendable {
     private struct State {
         var topology: Topology?
@@ -16,8 +16,8 @@ final class ReignWatch: Sendable {
 
     private let clock: Clock
     private let state = Mutex(State())
-    // Every request with a proof reads these, so there is no lock. `since` is written first, so that a reader of a new
-    // epoch never gets the `since` of an earlier epoch.
+    // Every request with a DPoP proof reads both values, so there is no lock. `since` is written first, so that a
+    // reader of a new epoch never gets the `since` of an earlier epoch.
     private let epoch = Atomic<UInt64>(0)
     private let since: Atomic<Int64>
 

@@ -1,8 +1,8 @@
 extension Scripts {
-    /// Fills a rate limiter's bucket by Redis's clock. Returns 0 if there was room; otherwise fills nothing and returns
-    /// the time in ms until there is room. The value is the time when the bucket will be empty, in microseconds. A
-    /// bucket is never more than full: even if a new primary's clock is behind the former primary's, a client is not
-    /// rejected for longer than the drain time.
+    /// Fills a rate limiter's bucket by Redis's clock. Returns 0 if the cost fits; otherwise adds nothing and returns
+    /// the time in ms until the cost fits. The value of the key is the time when the bucket will be empty, in
+    /// microseconds. A bucket is never more than full: even if a new primary's clock is behind the former primary's, a
+    /// client is not rejected for longer than the drain time.
     ///
     /// Keys: bucket. Arguments: interval (ms), burst, cost.
     static let allow = RedisScript(
@@ -30,7 +30,7 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Takes a cost out of a rate limiter's bucket, as far as the cost has not drained.
+    /// Removes a cost from a rate limiter's bucket, as far as the cost has not drained.
     ///
     /// Keys: bucket. Arguments: interval (ms), cost.
     static let giveBack = RedisScript(

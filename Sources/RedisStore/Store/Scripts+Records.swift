@@ -4,11 +4,11 @@ extension Scripts {
     /// Replaces a record by compare-and-swap. Returns 1 if done, 0 if there is no record or its lineage has ended, -1
     /// if the record was written under another reign, and the present value if it is not the judged value.
     ///
-    /// Keys: record, ledger. Arguments: judged value (empty if there must be none), bytes, TTL, ledger's TTL, `R` if
-    /// the record is bound to the reign.
+    /// Keys: record, ledger. Arguments: judged value (empty if none may exist), bytes, TTL, ledger's TTL, `R` if the
+    /// record is bound to the reign.
     static let replace = RedisScript(Self.replaceText, kind: .replace)
 
-    /// Works as `replace` does, for records whose writes need no confirmation by a replica.
+    /// Works as `replace` does, for records that need no confirmation by a replica (`isConfirmed`).
     static let replaceUnconfirmed = RedisScript(Self.replaceText, kind: .replace, isDurable: false)
 
     private static let replaceText = """
@@ -46,8 +46,8 @@ extension Scripts {
         kind: .confirm
     )
 
-    /// Ends a replaceable record. If it is already gone, writes the ledger's TTL again, so that a replica can confirm
-    /// the earlier end (`endSession`). Returns 1.
+    /// Ends a replaceable record. If the record is already gone, writes the ledger's TTL again, so that a replica can
+    /// confirm the earlier end (`endSession`). Returns 1.
     ///
     /// Keys: record, ledger, ending. Arguments: TTL of the ending (ms).
     static let endRecord = RedisScript(
@@ -63,7 +63,7 @@ extension Scripts {
         kind: .endRecord
     )
 
-    /// Adds a line to a subject's list of sessions. All lines have one length. If there are a quarter more lines than
+    /// Adds a line to a subject's list of sessions. All lines are equally long. If there are a quarter more lines than
     /// the maximum, the expired and the oldest lines are removed. This takes 20 times as long as adding a line, so it
     /// is not done each time. Returns 1.
     ///
@@ -125,7 +125,7 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Stores an id under the first of its names, one for each secret. Returns 1, or 0 if any of the names is present.
+    /// Stores an id under its name of the first secret. Returns 1, or 0 if the id is present under any of its names.
     ///
     /// Keys: one for each name of the id. Arguments: TTL (ms).
     static let once = RedisScript(
@@ -142,10 +142,10 @@ extension Scripts {
     // MARK: Documents
 
     /// Writes a document by compare-and-swap under its first name only. Returns 1 if done, 0 if there is no document,
-    /// -1 if there is no room for a new one, and the present value if it is not the judged value.
+    /// -1 if the collection is full, and the present value if it is not the judged value.
     ///
-    /// Keys: one for each name of the document, and the directory. Arguments: judged value (empty if there must be
-    /// none), bytes, the maximum number of documents.
+    /// Keys: one for each name of the document, and the directory. Arguments: judged value (empty if no document may
+    /// exist), bytes, the maximum number of documents.
     static let putDocument = RedisScript(
         """
         local value = \(Self.standingDocument)
@@ -160,8 +160,8 @@ extension Scripts {
         kind: .document
     )
 
-    /// Deletes a document under all its names. Returns 1 if it existed, or 0. Always writes the directory, so that a
-    /// replica can confirm a repeated deletion (`confirm`).
+    /// Deletes a document under all its names. Returns 1 if it existed, otherwise 0. Always writes the directory, so
+    /// that a replica can confirm a repeated deletion (`confirm`).
     ///
     /// Keys: one for each name of the document, and the directory.
     static let deleteDocument = RedisScript(

@@ -1,6 +1,6 @@
 extension Scripts {
-    /// Writes a gateway's entry into the register (`SecretRegister`), drops the entries that have not been written for
-    /// their lifetime, and returns the register.
+    /// Writes a gateway's entry into the register (`SecretRegister`), drops the entries that have not been written
+    /// within the lifetime, and returns the register.
     ///
     /// Keys: register. Arguments: id, fingerprints (empty if the entry is removed), lifetime (ms).
     static let register = RedisScript(

@@ -3,9 +3,9 @@
 /// A lineage's ledger is `L` while the lineage is live and `E` once it has ended, and outlives every record of the
 /// lineage. A missing ledger means that data was lost (or has expired), and the records are treated as ended.
 ///
-/// If memory is exhausted, Redis refuses a script's first write if it needs room, and accepts every later one, so that
-/// no script stops half-way. So a script that creates something writes before it deletes, and a refusal leaves
-/// everything unchanged. A script that ends something deletes first, so that users can always be signed out.
+/// If memory is exhausted, Redis refuses a script's first write if it needs memory, and accepts every later write, so
+/// that no script stops half-way. A script that creates something therefore writes before it deletes, so that a refusal
+/// leaves everything unchanged. A script that ends something deletes first, so that users can always be signed out.
 package enum Scripts {
     /// Writes a session and makes its lineage's ledger outlive it. Returns 1, or 0 if the lineage has ended.
     ///
@@ -65,20 +65,20 @@ package enum Scripts {
         isDurable: false
     )
 
-    /// The length in bytes of a reign's name, which precedes a record's own bytes.
+    /// The length in bytes of a reign's name. The name precedes the bytes of a record.
     static let reignLength = 40
 
     /// Reads the reign of the primary that runs the script: its `master_replid`, which changes with every start and
     /// every promotion. No gateway can be wrong about it, however long ago it connected.
     ///
-    /// It also changes when a primary without replicas gets one, and it is different where a cluster has moved the
-    /// slot. The tokens of the last minute are then rejected, although nothing was lost.
+    /// The id also changes when a primary without replicas gets a replica, and when a cluster moves the slot to another
+    /// primary. The tokens of the last minute are then rejected, although nothing was lost.
     static let reign = """
         local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
         if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end
         """
 
-    /// Makes the ledger, which was read into `ledger`, outlive the record just written.
+    /// Makes the ledger outlive the record that was just written. The ledger's value has been read into `ledger`.
     private static let outlive = Self.outlive(for: "ARGV[3]")
 
     static func outlive(for life: String) -> String {
@@ -128,7 +128,7 @@ package enum Scripts {
     )
 
     /// Returns the marker and writes its TTL again, so that there is a write to confirm: from Redis 7.2 on, `WAIT`
-    /// waits only for writes of its own connection. A replica that has this write has all earlier ones.
+    /// waits only for writes of its own connection. A replica that has this write has all earlier writes.
     ///
     /// Keys: marker. Arguments: its TTL (ms).
     static let confirm = RedisScript(
@@ -184,7 +184,7 @@ package enum Scripts {
     /// when it is written or expires.
     ///
     /// If the session is already gone, the ledger's TTL is written again, so that there is a write to confirm (see
-    /// `confirm`). A sign-out that is repeated because no replica had confirmed it succeeds only after a replica has.
+    /// `confirm`). So a sign-out that is repeated for lack of a confirmation succeeds only once it is confirmed.
     ///
     /// Keys: session, ledger, idle, ending. Arguments: TTL of the ending (ms).
     static let endSession = RedisScript(
@@ -220,7 +220,7 @@ package enum Scripts {
     )
 
     /// Ends a lineage for as long as a record of it could have lived, and for at least an hour. The second key is
-    /// written only to notify followers of its prefix. The ledger cannot serve for that: it is also written for other
+    /// written only to notify followers of its prefix. The ledger cannot notify them: it is also written for other
     /// reasons, and each write would close the lineage's streams.
     ///
     /// Keys: ledger, ending. Arguments: the minimum TTL (ms), TTL of the ending (ms).
@@ -235,10 +235,10 @@ package enum Scripts {
         kind: .endLineage
     )
 
-    /// Raises a subject's epoch and returns it. Epochs are times by Redis's clock in ms, so an expired one is never
+    /// Raises a subject's epoch and returns it. Epochs are times by Redis's clock in ms, so an expired epoch is never
     /// used again.
     ///
-    /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0 for a new one).
+    /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0 for a new epoch).
     static let endSubject = RedisScript(
         """
         local old = tonumber(redis.call('GET', KEYS[1]) or '0')

@@ -1,7 +1,7 @@
 import Cryptography
 package import Vocabulary
 
-/// The register of the gateways that use a Redis, as the text that they share there. Each gateway has one line:
+/// The register of the gateways that use one Redis, which stores it as a text. Each gateway has one line:
 ///
 /// ```
 /// (id) (since) (last seen) (fingerprint),(fingerprint)...
@@ -17,7 +17,7 @@ package struct SecretRegister: Sendable, Equatable {
 
     /// The numbers of gateways that share no secret with this gateway.
     package struct Strangers: Sendable, Equatable {
-        /// The number of strangers that were registered before this gateway. If there are any, this gateway has the
+        /// The number of strangers that were registered before this gateway. If this is not 0, this gateway has the
         /// wrong secret.
         package let earlier: Int
         /// The number of strangers that were registered after this gateway.
@@ -31,7 +31,7 @@ package struct SecretRegister: Sendable, Equatable {
 
     let entries: [Entry]
 
-    /// - Parameter text: The register. Lines that are not entries are skipped: a later version may write others.
+    /// - Parameter text: The register. Lines that are not entries are skipped: a later version may write other lines.
     package init(_ text: String) {
         self.entries = text.split(separator: "\n").compactMap { line in
             let parts = line.split(separator: " ")

@@ -7,7 +7,7 @@ package import Vocabulary
 /// its secrets into one register, and reads the fingerprints of all gateways.
 ///
 /// A gateway with a wrong secret must be noticed, and must not take other gateways down. If two gateways share no
-/// secret, only the later one is treated as wrong.
+/// secret, only the later gateway is treated as wrong.
 package final class SecretWatch: Sendable {
     /// The interval at which a gateway writes its entry. The entry of a stopped gateway is valid for `lifetime`.
     private static let interval = Duration.seconds(10)

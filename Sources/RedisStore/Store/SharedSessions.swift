@@ -11,7 +11,7 @@ final class SharedSessions: Sendable {
 
         static let leastLimit = 64
 
-        /// Drops the sessions that no loop holds. Weak references would find them too, but slow down counting.
+        /// Drops the sessions that no loop holds. Weak references would also do so, but slow down reference counting.
         mutating func dropUnheld() {
             var unheld: [RecordKey] = []
             // A loop over `indices` would hold a second reference to the table, which would then be copied.
@@ -31,7 +31,7 @@ final class SharedSessions: Sendable {
 
     private let shards = (0..<64).map { _ in Shard() }
 
-    /// Returns the session that the loops hold in this version; `nil` if none do and the record must be opened.
+    /// Returns the session that the loops hold in this version; `nil` if no loop does, so the record must be opened.
     ///
     /// - Parameter usedAt: The time of the last use, as it was just read.
     func held(_ key: RecordKey, _ version: RecordVersion, usedAt: UnixTime) -> Stored<Session>? {
@@ -41,7 +41,7 @@ final class SharedSessions: Sendable {
         return held
     }
 
-    /// Returns the session that the loops hold in the version of `read`; if none exists, keeps and returns `read`.
+    /// Returns the session that the loops hold in the version of `read`; if there is none, keeps and returns `read`.
     func shared(_ read: Stored<Session>, under key: RecordKey) -> Stored<Session> {
         self.shard(of: key).part.withLock { part in
             if let held = part.held[key], held.version == read.version { return held }

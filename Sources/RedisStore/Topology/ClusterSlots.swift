@@ -50,7 +50,7 @@ package enum ClusterSlots {
         switch node[0] {
         case .null: primary = Self.sameHost(as: asked, port: port)
         case .bulk(let host) where host.isEmpty: primary = Self.sameHost(as: asked, port: port)
-        // `?`: the node is to be addressed by a host name, but has none.
+        // `?`: the node is to be addressed by a host name, but has no host name.
         case .bulk(let host) where host.elementsEqual("?".utf8): primary = nil
         case .bulk(let host): primary = RedisEndpoint(announcedHost: host, port: Int(clamping: port))
         default: return nil

@@ -5,12 +5,12 @@ import Synchronization
 ///
 /// Nodes agree after a moment, so one view is enough. `MOVED` corrects an outdated view and triggers another look. A
 /// view with fewer slots than are known is not accepted at once, because a node that has just joined, or has lost its
-/// configuration, knows few slots. It is accepted if the next view (from another node, if there is one) has fewer too.
-/// Nodes in use are asked before the seeds, which may be outdated: a primary that returns after a failover still
-/// considers itself a primary for a while.
+/// configuration, knows few slots. Such a view is accepted if the next view (from another node, if there is one) also
+/// has fewer. Primaries in use are asked before the seeds, because a seed may be outdated: a primary that returns after
+/// a failover still considers itself a primary for a while.
 final class ClusterTopology: TopologySource {
     private struct State {
-        /// The node whose view was accepted last, which is asked first.
+        /// The node with the view that was accepted last. It is asked first.
         var guide: RedisEndpoint?
         /// True if the last answer had fewer slots than are known.
         var hadFewer = false
@@ -18,7 +18,7 @@ final class ClusterTopology: TopologySource {
 
     /// The interval at which the cluster is asked if nothing triggers a look.
     private static let interval = Duration.seconds(10)
-    /// The maximum number of primaries that are asked in one round, and also the maximum number of seeds.
+    /// The maximum number of primaries that are asked in one round besides `guide`, and the maximum number of seeds.
     private static let attempts = 4
 
     private let seeds: [RedisEndpoint]

@@ -19,7 +19,7 @@ package struct LookPace: Sendable, Hashable {
     /// The pause while all is well.
     private let interval: Duration
     private var isLooking = false
-    /// True if a round has been requested since the last one began.
+    /// True if a round has been requested since the last round began.
     private var isWanted = false
     /// True if the current round was requested.
     private var wasWanted = false
@@ -33,11 +33,11 @@ package struct LookPace: Sendable, Hashable {
         self.interval = interval
     }
 
-    /// Requests a round and returns the time when it must begin; `nil` if one is running or already scheduled by then.
+    /// Requests a round and returns the time when it must begin; `nil` if a round is running or scheduled by then.
     ///
     /// - Parameters:
     ///   - isNews: True if the caller knows of a change, so that the pauses are short again.
-    ///   - chance: A random number from 0 to 1, so that gateways that lost Redis together do not ask together.
+    ///   - chance: A random number from 0 to 1, so that gateways that lost Redis together do not all ask at once.
     package mutating func want(isNews: Bool = false, at now: NIODeadline, chance: Double) -> NIODeadline? {
         if isNews { self.vainRounds = 0 }
         self.isWanted = true
@@ -58,7 +58,7 @@ package struct LookPace: Sendable, Hashable {
         return true
     }
 
-    /// Ends the round and returns the time when the next one must begin.
+    /// Ends the round and returns the time when the next round must begin.
     package mutating func end(_ outcome: Outcome, at now: NIODeadline, chance: Double) -> NIODeadline {
         self.isLooking = false
         self.lastEnd = now

@@ -3,7 +3,7 @@ import NIOCore
 /// Looks for the primaries repeatedly, at the pace of `LookPace`, and reports each change. Its functions may be called
 /// from any thread; its state is confined to its loop.
 final class Lookout: Sendable {
-    /// Performs one round, which must end whatever servers do. Returns the topology that it found, or `nil`.
+    /// Performs one round, which must end even if no server answers. Returns the topology that was found, or `nil`.
     typealias Look = @Sendable (_ current: Topology?) async -> Topology?
 
     private struct Running {

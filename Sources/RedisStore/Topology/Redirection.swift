@@ -1,6 +1,6 @@
 /// The answer of a cluster's node that does not serve a key: `MOVED 3999 127.0.0.1:6381`, `ASK ...`.
 package struct Redirection: Sendable, Hashable {
-    /// True for `MOVED`, which applies to all commands. False for `ASK`, which applies only to this command.
+    /// True for `MOVED`, which applies to all later commands for the slot. False for `ASK`: only for this command.
     package let isMoved: Bool
     package let slot: Int
     package let endpoint: RedisEndpoint

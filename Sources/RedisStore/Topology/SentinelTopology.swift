@@ -4,17 +4,17 @@ import NIOCore
 ///
 /// The gateway listens to every sentinel, because any of them may be cut off from the rest. In each round, all
 /// sentinels are asked at once. An address is used only if the server there reports that it is a primary. Sentinels may
-/// be outdated, and a primary that has returned may not know yet that it was replaced.
+/// name an old primary, and a primary that has returned may not know yet that it was replaced.
 final class SentinelTopology: TopologySource {
     /// The interval at which sentinels are asked if no connection is lost and no news of another primary arrives.
     private static let interval = Duration.seconds(10)
-    /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that only
-    /// the sentinels have lost keeps its connections, so only this message reports the change.
+    /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that is
+    /// cut off only from the sentinels keeps its connections, so only this message reports the change.
     private static let newsChannel = "+switch-master"
     /// The channels on which the sentinel that leads a failover publishes `<role> <name> <host> <port> @ <primary's
     /// name> ...`: first when it has told a replica to become the primary, then when the replica has done so. Until
-    /// most sentinels know, the old primary accepts writes and its other replicas confirm them, but these writes will
-    /// be lost.
+    /// most sentinels know the new primary, the old primary accepts writes and its other replicas confirm them, but
+    /// these writes will be lost.
     private static let beginChannels = ["+failover-state-send-slaveof-noone", "+promoted-slave"]
     /// The channel on which the leading sentinel publishes `master <name> ...` if the replica does not become the
     /// primary. Other aborts happen earlier, and may concern a failover that another sentinel leads.
@@ -93,7 +93,7 @@ final class SentinelTopology: TopologySource {
                             }
                         }
                     },
-                    // A sentinel that answers questions may still refuse a subscription. Rounds report other errors.
+                    // A sentinel that answers commands may still refuse a subscription. Rounds report other errors.
                     ended: { _, refusal in
                         if let refusal { client.refused(sentinel, refusal) }
                     }
@@ -131,13 +131,13 @@ final class SentinelTopology: TopologySource {
             }
             if votes.isComplete { break }
         }
-        // An unusable primary is adopted only if none is known or if it refuses, so that the reason is reported.
+        // An unusable primary is adopted if no primary is known, or if it refuses, so that the reason is reported.
         return (refusing ?? (current == nil ? unreachable : nil)).map { Topology($0) }
     }
 
     private typealias Answer = (sentinel: RedisEndpoint, replies: Result<[RedisReply], any Error>)
 
-    /// Returns the sentinels' answers as they arrive, one each. A caller that stops early does not wait for the rest.
+    /// Returns each sentinel's answer as it arrives. A caller that stops early does not wait for the other answers.
     private func answers() -> AsyncStream<Answer> {
         let (answers, continuation) = AsyncStream.makeStream(of: Answer.self)
         for sentinel in self.sentinels.endpoints {

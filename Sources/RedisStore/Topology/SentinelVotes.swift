@@ -1,20 +1,20 @@
 /// The addresses that sentinels name as the primary's, and the order in which they are tried.
 ///
-/// Sentinels may disagree: one that was cut off still names the old primary, and just after a failover only the leader
-/// names the new one. The address that most of them name is tried first, as soon as most have named it. All others are
-/// tried when all sentinels have answered.
+/// Sentinels may disagree. A sentinel that was cut off still names the old primary, and just after a failover only the
+/// leading sentinel names the new primary. An address is tried as soon as most sentinels have named it. All other
+/// addresses are tried when all sentinels have answered.
 package struct SentinelVotes: Sendable {
     private let voters: Int
     private var answers = 0
     /// The votes, in the order in which the addresses were first named.
     private var votes: [(endpoint: RedisEndpoint, count: Int)] = []
 
-    /// - Parameter voters: The number of sentinels, including those that do not answer.
+    /// - Parameter voters: The number of sentinels, including sentinels that do not answer.
     package init(voters: Int) {
         self.voters = voters
     }
 
-    /// Records that one sentinel has answered or failed. `endpoint` is `nil` if it named no address.
+    /// Records that one sentinel has answered or failed. `endpoint` is `nil` if the sentinel named no address.
     package mutating func add(_ endpoint: RedisEndpoint?) {
         self.answers += 1
         guard let endpoint else { return }
@@ -28,7 +28,7 @@ package struct SentinelVotes: Sendable {
     /// True once every sentinel has answered or failed.
     package var isComplete: Bool { self.answers >= self.voters }
 
-    /// The addresses that may be the primary so far, the likeliest first.
+    /// The addresses that may be tried so far, the likeliest first.
     package var candidates: [RedisEndpoint] {
         let ranked = self.votes.indices
             .sorted { (self.votes[$1].count, $0) < (self.votes[$0].count, $1) }

@@ -26,7 +26,7 @@ package struct Topology: Sendable, Hashable {
         self.init(shards: [Shard(endpoint: endpoint, slots: [0...UInt16(Self.slotCount - 1)])])
     }
 
-    /// The primary whose clock all gateways use: the one with the lowest slot.
+    /// The primary with the lowest slot. All gateways use its clock.
     package var timekeeper: RedisEndpoint? {
         self.shards.min { ($0.slots.first?.lowerBound ?? .max) < ($1.slots.first?.lowerBound ?? .max) }?.endpoint
     }

@@ -11,7 +11,7 @@ protocol TopologySource: Sendable {
     /// Looks again, at once but not too often, because the known topology may be outdated.
     func lookAgain()
 
-    /// Stops looking, and closes its connections.
+    /// Stops looking, and closes the connections of this source.
     func shutDown() async
 }
 

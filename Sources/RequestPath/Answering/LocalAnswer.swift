@@ -6,7 +6,7 @@ package struct LocalAnswer: Sendable {
     package var response: EndpointResponse
     /// True if the connection cannot carry another request.
     package var closes: Bool
-    /// True if the body is a problem document, which a page for a person can replace.
+    /// True if the body is a problem document. A page for a person can replace it.
     package let isProblem: Bool
 
     package init(_ response: EndpointResponse, closes: Bool = false) {
@@ -23,7 +23,7 @@ package struct LocalAnswer: Sendable {
     /// - Parameters:
     ///   - explanation: The operator's text for the user about what happened. `nil` if the reason's own text applies.
     ///   - loginURL: The URL to which a script can send its user to sign in. `nil` if signing in does not help.
-    ///   - fields: Further fields, such as `Allow`. A challenge among them replaces the usual challenge.
+    ///   - fields: Further fields, such as `Allow`. A challenge in `fields` replaces the usual challenge.
     ///   - closes: True if the connection must close even if `reason` does not close it.
     package static func problem(
         _ reason: Reason,
@@ -71,7 +71,7 @@ package struct LocalAnswer: Sendable {
     /// Returns a redirect to `location`. The answer must not be stored, and the target does not learn the referring URL
     /// (RFC 9700 4.12).
     ///
-    /// - Parameter status: 303, or 307 if the client repeats the method and the body there (RFC 9110 15.4.8).
+    /// - Parameter status: 303, or 307 if the client is to repeat the method and the body (RFC 9110 15.4.8).
     package static func redirect(to location: String, status: Int = 303, reason: Reason? = nil) -> LocalAnswer {
         let fields = [("Location", location), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")]
         return LocalAnswer(EndpointResponse(status: status, fields: fields, reason: reason))

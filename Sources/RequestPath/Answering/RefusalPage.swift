@@ -2,7 +2,7 @@ import Endpoints
 package import Pages
 import Vocabulary
 
-/// Renders refusals as pages for people. Of the request, a page contains only the path to return to after sign-in.
+/// Renders refusals as pages for people. The only part of the request in a page is the path to return to after sign-in.
 extension LocalAnswer {
     /// Returns a problem document as a page for a person, and any other answer unchanged.
     ///
@@ -18,7 +18,7 @@ extension LocalAnswer {
         hasSignIn: Bool
     ) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
-        // After a form, the app is not asked: the form's data would be lost before the user reads that it was not sent.
+        // If a native app signed in now, a form's data would be lost before the user reads that it was not sent.
         let native = isForm ? nil : self.response.native
         let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         let language = writer.language
@@ -48,7 +48,7 @@ extension LocalAnswer {
             framing: .ownOrigin,
             reason: reason
         )
-        // The page's URL may hold something that links must not disclose, so the refusal's own policy applies.
+        // The page's URL may contain data that links must not disclose, so the refusal's own policy applies.
         if self.response.fields.contains(where: { $0.name == "referrer-policy" }) {
             page.fields.removeAll { $0.name == "referrer-policy" }
         }
@@ -73,7 +73,7 @@ extension LocalAnswer {
         return switch way {
         case .none: nil
         // An empty reference is the page's own URL (RFC 3986 4.4), so the page does not have to contain the URL. A
-        // failed sign-in starts again, because its URL holds a code that may have been used.
+        // failed sign-in starts again, because its URL contains a code that may have been used.
         case .again: (self.response.signIn ?? "", .linkAgain)
         // A host that is not served has no page to link to.
         case .start: hasHost ? ("/", .linkStart) : nil

@@ -8,7 +8,7 @@ package struct RefusalWords: Sendable {
     /// The target of the page's link.
     package enum Way: Equatable, Sendable {
         case none
-        /// The current page again. Not used for a form, because a link would not send its data.
+        /// The current page again. Not used for a form, because a link would not send the form's data.
         case again
         case start
         case signIn
@@ -46,7 +46,7 @@ package struct RefusalWords: Sendable {
 
     package func title(in language: PageLanguage) -> String { language.text(self.topic, .title) }
 
-    /// Returns what happened: one sentence, followed for a form by a sentence about its data.
+    /// Returns what happened: one sentence, and for a form a second sentence about the form's data.
     package func event(in language: PageLanguage) -> String {
         let event = language.text(self.topic, .event)
         return self.form.map { "\(event) \(language.text($0.event))" } ?? event

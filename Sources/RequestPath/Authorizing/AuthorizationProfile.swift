@@ -19,7 +19,7 @@ package final class AuthorizationProfile: Sendable {
     /// True if a request for one of the gateway's pages names its client in `X-Real-IP`. If nginx is configured as in
     /// oauth2-proxy's manual, it sets no other field with the address, and `X-Forwarded-For` comes from the client.
     let namesPageClientsInRealIP: Bool
-    /// True if sessions or transfer tokens may be bound to the client's address, so that each check must contain it.
+    /// True if each check must contain the client's address, because sessions or transfer tokens may be bound to it.
     let needsAddress: Bool
 
     /// Creates the profile from the settings. Returns `nil` if no other proxy may send checks.

@@ -7,7 +7,7 @@ package protocol CheckBody: Sendable {
     /// The maximum number of bytes in the body of a check.
     static var limit: Int { get }
 
-    /// Writes the head of the original request as HTTP/1, to be parsed like any other. No value may add a line break.
+    /// Writes the head of the original request as HTTP/1, to be parsed like any head. No value may add a line break.
     ///
     /// - Parameters:
     ///   - body: The complete body of the check, with at most `limit` bytes.

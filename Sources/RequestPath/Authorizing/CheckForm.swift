@@ -8,7 +8,7 @@ package struct CheckForm: Sendable {
     /// send any field that the proxy does not overwrite (CVE-2026-40575).
     package enum Source: Sendable {
         case head(HeadSource)
-        /// The body of the check, which is collected before the check is judged.
+        /// The body of the check. It is collected before the check is judged.
         case body(any CheckBody.Type)
     }
 
@@ -17,7 +17,7 @@ package struct CheckForm: Sendable {
         case fields(OriginalMetadata)
         /// `Host`, `X-Forwarded-Uri` and `X-Real-IP`, sent by nginx as in oauth2-proxy's manual. The method is unknown.
         case hostAndURI
-        /// The check's own request line: the original request with `prefix` bytes in front of its path.
+        /// The check's own request line: the original request with `prefix` bytes before its path.
         case request(prefix: Int)
     }
 
@@ -31,8 +31,8 @@ package struct CheckForm: Sendable {
     /// True if each 401, even for a script, names the sign-in page in `Location`, as with Authelia. nginx turns each
     /// 401 into a redirect if it is configured as in Authelia's manual.
     let namesSignIn: Bool
-    /// True if an answer that allows a request has every identity field, with an empty value if the user has none. An
-    /// empty field keeps the client's field of that name from the app.
+    /// True if an answer that allows a request has every identity field, with an empty value if the user has no value.
+    /// An empty field keeps the client's field of that name from the app.
     let hasEmptyFields: Bool
 
     package init(
@@ -60,7 +60,7 @@ package struct CheckForm: Sendable {
         switch self.source {
         case .body(let body): return body.limit
         case .head(.request):
-            // Envoy sends the bytes that its `with_request_body` allows, with their length. The check ends after them.
+            // Envoy sends the bytes that its `with_request_body` allows, with their length. Then the check ends.
             guard case .length(let count) = check.framing, count <= Self.longestBody else { return nil }
             return count
         case .head: return nil
@@ -80,15 +80,15 @@ package struct CheckForm: Sendable {
     var allowedStatus: Int { self.isOAuth2Proxy ? 202 : 200 }
 
     /// Returns the status of a redirect to the requested page under another URL: 303, or 307 if browsers would not
-    /// repeat the method after 303. Returns `nil` if this redirect is impossible, because browsers do not follow it
-    /// when they open a WebSocket and nginx turns each redirect into 303.
+    /// repeat the method after 303. Returns `nil` if the redirect would not work: browsers do not follow it when they
+    /// open a WebSocket, and nginx turns each redirect into 303.
     func redirectStatus(for head: RequestHead) -> Int? {
         guard !head.isWebSocketUpgrade else { return nil }
         if head.knownMethod == .get || head.knownMethod == .head { return 303 }
         return self.dialect == .authRequest ? nil : 307
     }
 
-    /// Returns `answer` with a ban on caching and, for a refusal, the reason in a field that a proxy can pass on.
+    /// Returns `answer` with `no-store` and, for a refusal, the reason in a field that a proxy can pass on.
     static func marked(_ answer: LocalAnswer) -> LocalAnswer {
         var answer = answer
         answer.response.fields.removeAll { $0.name.lowercased() == "cache-control" }
@@ -144,7 +144,7 @@ package struct CheckForm: Sendable {
 
     private static let refused = 403
 
-    /// Returns the status for nginx, which turns all but 401 and 403 into 500. A failure must stay a failure.
+    /// Returns the status of a denial for nginx. It turns statuses other than 401 and 403 into 500. Failures stay 500.
     private static func authRequestStatus(_ response: EndpointResponse) -> Int {
         switch response.status {
         case 300..<400, 401: 401

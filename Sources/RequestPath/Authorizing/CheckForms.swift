@@ -2,7 +2,7 @@ package import Settings
 
 /// Finds the form of a check by its path.
 package struct CheckForms: Sendable {
-    /// The folder for proxies that remove the client's fields before a check, and get no empty ones (`hasEmptyFields`).
+    /// The folder for proxies that remove the client's fields themselves and get no empty fields (`hasEmptyFields`).
     package static let valuedFolder = "/authz/valued/"
     /// The gateway's and Authelia's folders. Authelia's differs: Envoy's prefix of the path ends with a slash,
     /// proxies send only checks for the hosts of apps (`showsPages`), and nginx redirects at each 401 (`namesSignIn`).

@@ -11,7 +11,7 @@ struct GrantedFields {
     let lines: [UInt8]
 
     /// - Parameters:
-    ///   - identity: The lines about the user. `nil` if there is no session whose identity the app may see.
+    ///   - identity: The lines about the user. `nil` if there is no session, or if the app may not see its user.
     ///   - names: The names of the gateway's own cookies and query parameter.
     ///   - own: The gateway's own field lines for the answer.
     /// - Throws: An error if a field of the identity cannot be written.
@@ -56,7 +56,7 @@ struct GrantedFields {
         self.lines = lines
     }
 
-    /// Returns an answer for the proxy instead of the permit. Returns `nil` if the permit itself is reported.
+    /// Returns an answer that the proxy gets instead of the permit. Returns `nil` if the permit itself is reported.
     ///
     /// - Parameters:
     ///   - bringsToken: True if the query still contains a transfer token.
@@ -73,7 +73,7 @@ struct GrantedFields {
         as form: CheckForm,
         by profile: AuthorizationProfile
     ) -> LocalAnswer? {
-        // The proxy would forward the URL including its token. The gateway removes the token when it forwards itself.
+        // The proxy would forward the URL with the token. A gateway that forwards the request itself removes the token.
         if bringsToken {
             guard let status = form.redirectStatus(for: head) else {
                 return .problem(.handoffNotNavigation, requestID: requestID)
@@ -98,7 +98,7 @@ struct GrantedFields {
         from lines: inout [UInt8]
     ) {
         var removed: [String] = []
-        // Envoy removes fields after it has set them.
+        // Envoy removes fields after it has set fields, so it would also remove a replaced `Authorization`.
         if credentials.dropsAuthorization, !replacesAuthorization { removed.append("authorization") }
         if head.line(.sessionToken) != nil, !route.leavesSessionToken { removed.append("x-session-token") }
         if head.line(.dpop) != nil, route.ownsBearer { removed.append("dpop") }

@@ -18,11 +18,11 @@ struct ReportedFields: Sendable {
         self.beginnings = names
     }
 
-    /// Appends the lines of a session and, if `emptyOnes` is true, an empty line for each field without a value.
+    /// Appends the lines of a session and, if `emptyOnes` is true, a line with an empty value for each other field.
     ///
     /// - Parameters:
     ///   - identity: The lines about the user. `nil` if nobody is signed in.
-    ///   - emptyOnes: True to append empty lines.
+    ///   - emptyOnes: True to append lines with empty values.
     func append(_ identity: IdentityLines?, to lines: inout [UInt8], emptyOnes: Bool) {
         guard emptyOnes else {
             lines += identity?.session ?? []
@@ -35,7 +35,7 @@ struct ReportedFields: Sendable {
         while next < self.beginnings.count { self.appendEmpty(&next, to: &lines) }
     }
 
-    /// Appends complete lines, preceded by an empty line for each skipped field.
+    /// Appends complete lines, and before them a line with an empty value for each skipped field.
     private func append(_ rendered: UnsafeBufferPointer<UInt8>, from next: inout Int, to lines: inout [UInt8]) {
         guard var start = rendered.baseAddress else { return }
         let end = start + rendered.count

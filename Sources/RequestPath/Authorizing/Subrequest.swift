@@ -41,7 +41,7 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // Restrictions are rejected: ignoring one admits all. The client's query, appended by Caddy, is harmless.
+        // Restrictions are rejected: to ignore one would admit everybody. Caddy appends the client's query: harmless.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }
@@ -149,7 +149,7 @@ package enum Subrequest {
         return address
     }
 
-    /// True if `X-Forwarded-For` ends with an address. Without one, the proxy would be mistaken for the client.
+    /// True if `X-Forwarded-For` ends with an address. Without an address, the proxy would be mistaken for the client.
     private static func namesClient(_ check: RequestHead, _ base: Bytes) -> Bool {
         for index in (0..<check.fields.count).reversed() where check.fields[index].role == .forwardedFor {
             var list = check.fields[index].value.bytes(in: base)
@@ -165,7 +165,7 @@ package enum Subrequest {
 
     private static let get: StaticString = "GET"
 
-    /// The query parameters that restrict a site in checks for oauth2-proxy.
+    /// The query parameters with which checks for oauth2-proxy restrict who may use a site.
     private static let restrictions = ["allowed_groups", "allowed_emails", "allowed_email_domains"]
         .map { HandoffParameter(name: $0) }
 
@@ -183,7 +183,7 @@ package enum Subrequest {
         return found
     }
 
-    /// Splits `https://host/path?query` into the host and the rest, which is unchanged.
+    /// Splits `https://host/path?query` into the host and the unchanged rest.
     private static func parts(ofURL url: UnsafeBufferPointer<UInt8>) throws(Reason)
         -> (authority: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>)
     {

@@ -5,7 +5,7 @@ import Glibc
 /// The bytes of a head in its buffer. The pointer is valid only inside the closure that receives it.
 package typealias Bytes = UnsafePointer<UInt8>
 
-/// A run of bytes as an offset into the parsed buffer and a length, so that it outlives a pointer to the buffer.
+/// A run of bytes as an offset into the parsed buffer and a length, so that the slice outlives a pointer to the buffer.
 package struct Slice: Sendable, Equatable {
     package var offset: UInt32
     package var count: UInt32
@@ -34,7 +34,7 @@ package struct Slice: Sendable, Equatable {
 package enum ByteClass {
     /// Maps a letter or digit to itself in lower case, every other token byte (RFC 9110 5.6.2) to `-`, and every other
     /// byte to 0. Servers that pass fields as variables write each byte that is not a letter or digit as `_` (RFC 3875
-    /// 4.1.18; lighttpd does so for all fifteen).
+    /// 4.1.18; lighttpd does so for all fifteen such token bytes).
     ///
     /// Each use of a `static let` of pointer type checks for its initialisation, so the request parser keeps a copy.
     package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
@@ -66,7 +66,7 @@ package enum ByteClass {
         return index
     }
 
-    /// True if the bytes hold a control character other than TAB, including NUL, bare CR and DEL (RFC 9110 5.5).
+    /// True if the bytes contain a control character other than TAB, including NUL, bare CR and DEL (RFC 9110 5.5).
     @inline(__always)
     package static func hasControl(_ bytes: Bytes, _ count: Int) -> Bool {
         guard count >= 8 else { return self.hasControlBytewise(bytes, count) }
@@ -78,7 +78,7 @@ package enum ByteClass {
         }
         // The last eight bytes overlap bytes that were checked above.
         marks |= ByteWord.controlMarks(ByteWord.load(bytes + (count &- 8)))
-        // TABs are marked, too, so marked bytes are checked one by one.
+        // TABs are marked, too. So if there are marks, all bytes are checked one by one.
         return marks & ByteWord.highBits != 0 && self.hasControlBytewise(bytes, count)
     }
 

@@ -19,7 +19,7 @@ package struct Spares<Element> {
         if self.elements.count < self.limit { self.elements.append(element) }
     }
 
-    /// Frees the elements beyond `count`, which are left over from a burst.
+    /// Frees the elements beyond `count`, which a burst has left over.
     package mutating func shrink(to count: Int) {
         self.elements.removeLast(max(0, self.elements.count - count))
     }

@@ -7,7 +7,7 @@ import Synchronization
 import Glibc
 #endif
 
-/// Decides which clients may connect and how many. Some descriptors are reserved for apps and files, so that the
+/// Decides which clients, and how many, may connect. Some descriptors are reserved for apps and files, so that the
 /// gateway still serves at the limit.
 ///
 /// ```
@@ -37,7 +37,7 @@ package final class ConnectionGate: Sendable {
         /// Notes that a signed-in user sends requests from this client.
         package func noteSession(now: NIODeadline) { self.gate.noteSession(self.client, now: now) }
 
-        /// Records a TLS handshake of the client. Returns false if the client may not begin one.
+        /// Records a TLS handshake of the client. Returns false if the client may not begin a handshake.
         func beginsHandshake(now: NIODeadline) -> Bool {
             !self.isCounted || self.gate.beginsHandshake(self.client, now: now)
         }
@@ -46,10 +46,10 @@ package final class ConnectionGate: Sendable {
         package func giveBack() { self.gate.left(self.isCounted ? self.client : nil) }
     }
 
-    /// The connections to close, to make room for new ones.
+    /// The idle connections to close, so that new clients can connect.
     package struct Clearing: Equatable {
         package var count: Int
-        /// Connections that were admitted at this time or later stay.
+        /// Connections that were admitted at this time or later stay open.
         package var admittedBefore: NIODeadline
     }
 
@@ -93,8 +93,8 @@ package final class ConnectionGate: Sendable {
 
     /// - Parameters:
     ///   - limits: The limits. `connections` is lowered to what the files allow.
-    ///   - trusted: Trusted proxies. All clients may come through one of them, so the limit per address does not apply.
-    ///   - apps: The maximum number of open connections to apps. `nil` if each client may need one.
+    ///   - trusted: Trusted proxies. The limit per address does not apply to them: all clients may come through one.
+    ///   - apps: The maximum number of open connections to apps. `nil` if each client may need a connection to an app.
     ///   - files: The number of files that the process may open.
     package init(
         _ limits: LimitSettings,
@@ -118,14 +118,14 @@ package final class ConnectionGate: Sendable {
     /// The number of descriptors for everything except clients and apps.
     package static let reserve = 64
 
-    /// Returns the number of clients that `files` open files allow. Each client needs one. The rest is for a reserve
-    /// and for `apps` connections to apps, or one for each client if that is fewer.
+    /// Returns the number of clients that `files` open files allow. Each client needs one file. The other files are a
+    /// reserve, and `apps` connections to apps or one per client, whichever is fewer. The result is at least 16.
     package static func clients(within files: Int, apps: Int?) -> Int {
         let rest = files - Self.reserve
         return max(16, rest / 2, apps.map { rest - $0 } ?? 0)
     }
 
-    /// Returns the number of descriptors that `clients` clients need. `nil` unless the process may open clearly fewer.
+    /// Returns the number of descriptors that `clients` clients need. `nil` if 90% of these clients can be served.
     ///
     /// - Parameters:
     ///   - apps: The maximum number of open connections to apps.
@@ -155,7 +155,7 @@ package final class ConnectionGate: Sendable {
     // MARK: Coming and going
 
     /// Reserves a place for an accepted client of which nothing is known yet. The place is in use from now on, and a
-    /// call of `name` follows.
+    /// call of `name` or `release` follows.
     package func reserve() {
         self.state.withLock { $0.open += 1 }
     }
@@ -163,7 +163,7 @@ package final class ConnectionGate: Sendable {
     /// Names the client of a reserved place.
     ///
     /// - Parameter isProxy: True if the address belongs to a proxy that connects for itself.
-    /// - Returns: The client's place. `nil` if the client is refused, which gives the place back.
+    /// - Returns: The client's place. `nil` if the client is refused. The place is then given back.
     package func name(_ address: IPAddress, isProxy: Bool = false, now: NIODeadline) -> Place? {
         let isCounted: Bool? = self.state.withLock { state in
             if isProxy || state.limits.trusted.contains(address) { return false }
@@ -191,7 +191,7 @@ package final class ConnectionGate: Sendable {
     /// Gives back a reserved place that was not named.
     package func release() { self.left(nil) }
 
-    /// - Parameter address: The client's address if the client was included in its limit. `nil` if it was not.
+    /// - Parameter address: The client's address if its limit includes the place. `nil` if the place is not counted.
     private func left(_ address: IPAddress?) {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             state.open -= 1
@@ -227,7 +227,7 @@ package final class ConnectionGate: Sendable {
     // MARK: Making room
 
     /// Returns the connections to close now. The caller closes them and then calls `cleared`. `nil` if no connections
-    /// need to close, or if they are already being closed or were just searched.
+    /// need to close, or if a search is running or has just failed.
     package func beginClearing(now: NIODeadline) -> Clearing? {
         self.state.withLock { state in
             guard state.open >= state.limits.crowded, !state.isClearing, now >= state.nextClearing else { return nil }

@@ -148,9 +148,9 @@ extension HTTP1Connection: ClientStream {
         self.useInput()
     }
 
-    /// Continues after the system has taken the whole answer.
+    /// Continues after the system has accepted the whole answer.
     ///
-    /// - Parameter atOnce: True if the system had room for all of the answer at once.
+    /// - Parameter atOnce: True if the system accepted the whole answer at once.
     func answerSent(atOnce: Bool) {
         self.exchange.answerSent()
         switch self.requestEnds(atOnce: atOnce) {
@@ -169,12 +169,12 @@ extension HTTP1Connection: ClientStream {
         }
     }
 
-    /// Ends the request whose answer has been sent.
+    /// Ends the request after its answer has been sent.
     @inline(__always)
     private func requestEnds(atOnce: Bool) -> HTTP1State.NextStep {
         let (now, idle) = (self.loop.now, self.configuration.timeouts.idle)
         if self.message.keepsAlive { return self.state.answerEnded(.next, now: now, idle: idle) }
-        // A process that is about to end waits until the client has the answer: a container's network ends with it.
+        // A process that is ending waits until the client has the answer: a container's network ends with the process.
         let mayCloseAtOnce =
             atOnce && self.message.mayCloseAtOnce && self.input == nil && !self.isUsing && !self.loop.isDraining
         return self.state.answerEnded(mayCloseAtOnce ? .closeAtOnce : .close, now: now, idle: idle)

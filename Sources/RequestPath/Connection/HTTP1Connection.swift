@@ -19,17 +19,17 @@ package final class HTTP1Connection {
     var message = HTTP1Message()
     /// The decoder for the missing rest of the request's body.
     var body = BodyDecoder(.none)
-    /// The trailer section of the request. `nil` if none has arrived.
+    /// The trailer section of the request. `nil` if no trailer has arrived.
     var trailers: TrailerSection?
     /// The collected part of the answer.
     var collection = Stage.Collection()
     /// True if the collection holds the head of the app's answer.
     var hasCollectedHead = false
-    /// True while the answer has ended, but the system has not taken all of it yet.
+    /// True while the answer has ended, but the system has not accepted all of it yet.
     var isSendingEnd = false
     /// The answer that waits for the rest of the request's body. `nil` if no answer waits.
     var earlyAnswer: EarlyAnswer?
-    /// Received bytes that have not been used. `nil` if none exist, or while they are being used.
+    /// Received bytes that have not been used. `nil` if there are no such bytes, or while they are being used.
     var input: ByteBuffer?
     /// True while input is being used. During use, the unused rest is not in `input`.
     var isUsing = false
@@ -39,8 +39,8 @@ package final class HTTP1Connection {
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - stream: The client's stream, which `open` starts.
-    ///   - place: The client's place, which the connection gives back.
+    ///   - stream: The client's stream. `open` starts it.
+    ///   - place: The client's place. The connection gives it back.
     ///   - acceptedAt: The time at which the client was accepted. A busy loop may open the connection much later.
     ///   - service: The service for the requests of the connection.
     ///   - facts: The facts that the opening found out about the client. `nil` if there was nothing to find out.
@@ -101,8 +101,8 @@ package final class HTTP1Connection {
         self.stream.endOutput()
     }
 
-    /// Keeps the unused bytes, unless nothing more is read from this client. Few bytes are copied: the buffer may be
-    /// the loop's, and a client that sends slowly must not hold a large buffer.
+    /// Keeps the unused bytes, unless nothing more is read from this client. A few bytes in a large buffer are copied:
+    /// it may be the loop's buffer, and a client that sends slowly must not hold a large buffer.
     @inline(__always)
     private func keep(_ buffer: ByteBuffer) {
         let count = buffer.readableBytes
@@ -221,7 +221,7 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Answers bytes that are not a valid head, or a head that is late.
+    /// Answers bytes that are not a valid head, or a head that is not complete in time.
     private func refuse(_ reason: Reason, _ bytes: ByteBuffer) {
         _ = self.state.requestBegins(
             keepsAlive: false,
@@ -246,7 +246,7 @@ extension HTTP1Connection: ClientConnection {
         if self.state.isTunnel { return self.exchange.tunnelToUpstream(buffer) }
         if self.state.ignoresInput { return }
         if var input = self.input.take() {
-            // Otherwise, used bytes would stay in front of the appended bytes while the client pipelines.
+            // Otherwise, used bytes would accumulate before the unused bytes while the client pipelines.
             if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
             input.writeBuffer(&buffer)
             self.useAndKeep(&input)
@@ -269,7 +269,7 @@ extension HTTP1Connection: ClientConnection {
         case .idle, .head:
             return false
         case .lingering:
-            // The client has everything that it will get, or gets it from the system.
+            // The client has the whole answer, or gets the rest of it from the system.
             return false
         case .closed:
             return false

@@ -13,9 +13,9 @@ package struct HTTP1Message {
     /// True if the request's trailers are dropped because they may contain fields that `Connection` names.
     let dropsTrailers: Bool
     private let asksForUpgrade: Bool
-    /// True if the client announced that this request is its last one.
+    /// True if the client announced that this is its last request.
     private let isLast: Bool
-    /// True if the request has arrived and the answer is so short that the system sends it without an acknowledgement.
+    /// True if the request has arrived and the answer is so short that the system sends it before any acknowledgement.
     private var isShort = false
     /// The framing of the answer's content.
     package private(set) var framing = OutgoingFraming.asIs
@@ -78,9 +78,9 @@ package struct HTTP1Message {
         if closes || self.awaitsContinue || self.asksForUpgrade { self.keepsAlive = false }
     }
 
-    /// True if the connection may close as soon as the system has taken the answer. A client that announced to close
-    /// sends nothing more (RFC 9112 9.6), so closing cannot destroy the answer. Other clients get the end of the stream
-    /// first. Long answers also end the stream first, so that a client that takes nothing is noticed.
+    /// True if the connection may close as soon as the system has accepted the answer. A client that announced that it
+    /// closes sends nothing more (RFC 9112 9.6), so closing cannot destroy the answer. Other clients get the end of the
+    /// stream first. Long answers also end the stream first, so that a client that reads nothing is noticed.
     package var mayCloseAtOnce: Bool { self.isLast && self.isShort && !self.asksForUpgrade }
 
     /// The length in bytes up to which an answer with its head fits into a connection's first window (RFC 6928).

@@ -7,7 +7,7 @@ import Glibc
 
 /// The way in which a request ends after its answer has been sent.
 package enum AnswerEnd {
-    /// The request is complete, and the client may send another one.
+    /// The request is complete, and the client may send another request.
     case next
     /// No further request is read.
     case close
@@ -43,7 +43,7 @@ package struct HTTP1State {
         package let since: NIODeadline
         /// The time to close, or to begin checking whether the client has the last answer.
         var deadline: NIODeadline
-        /// The watch on the last answer after `deadline`, while the client still takes it. `nil` at other times.
+        /// The watch on the last answer after `deadline`, while the client still receives it. `nil` at other times.
         var output: OutputWatch?
     }
 
@@ -57,10 +57,10 @@ package struct HTTP1State {
     /// The time for a client to close the connection after it has received everything.
     static let lingerTime = TimeAmount.seconds(2)
 
-    /// The rest of a request's body, which is discarded before the gateway's own answer is sent.
+    /// The rest of a request's body. It is discarded before the gateway's own answer is sent.
     package struct Rest {
         fileprivate var body: BodyDecoder
-        /// The number of content bytes that had arrived before.
+        /// The number of content bytes that had arrived before the rest.
         fileprivate let start: Int
         fileprivate let deadline: NIODeadline
     }
@@ -131,7 +131,7 @@ package struct HTTP1State {
 
     // MARK: The head
 
-    /// Records that `bytes`, all bytes of a head so far, have arrived. Returns false if parsing cannot find its end.
+    /// Records that `bytes`, all bytes of a head so far, have arrived. Returns false if the head cannot be complete.
     ///
     /// - Parameters:
     ///   - longestLine: The length from which a head is always parsed, because its first line may be too long.
@@ -145,7 +145,7 @@ package struct HTTP1State {
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
             if case .idle(let idle) = self.state {
-                // The loop's time may be before the connection's start. When some must close, the newest are kept.
+                // The loop's time may be before the connection's start. If connections must close, the newest are kept.
                 let since = max(idle.since, now)
                 self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: since, deadline: now + limit))
             }
@@ -166,7 +166,7 @@ package struct HTTP1State {
     package mutating func headIsUnfinished(_ count: Int) {
         guard case .head(var head) = self.state else { return }
         head.seenCount = count
-        // This avoids parsing with each byte that follows.
+        // Otherwise, the head would be parsed again with each byte that follows.
         if count >= head.parsedFrom { head.parsedFrom = count + 1024 }
         self.state = .head(head)
     }
@@ -186,9 +186,9 @@ package struct HTTP1State {
 
     // MARK: The rest of a body
 
-    /// Starts to discard the rest of the request's body. The answer is sent afterwards. Otherwise, if a client never
-    /// sends the rest, its next request would be read as the body. HAProxy 2.6 reuses a connection after it gave up a
-    /// request that was answered early.
+    /// Starts to discard the rest of the request's body. The answer is sent afterwards: if a client got the answer
+    /// first and never sent the rest, its next request would be read as the body. HAProxy 2.6 reuses a connection after
+    /// it gave up a request that was answered early.
     package mutating func drains(_ body: BodyDecoder, now: NIODeadline) {
         guard case .exchange = self.state else { return }
         self.state = .draining(Rest(body: body, start: body.byteCount, deadline: now + Self.bodyTime))
@@ -277,7 +277,7 @@ package struct HTTP1State {
         /// The rest of a body has not arrived in time, and the answer is due.
         case answer
         case close
-        /// The client has not received everything and takes nothing more. It must not see a clean end.
+        /// The client has not received everything and reads nothing more. It must not see a clean end.
         case reset
         /// The exchange has its own deadlines.
         case sweepExchange
@@ -286,10 +286,10 @@ package struct HTTP1State {
     /// Checks the deadlines.
     ///
     /// - Parameters:
-    ///   - closesIdle: True if idle connections close, except those whose first request may still arrive.
+    ///   - closesIdle: True if idle connections close, except if their first request may still arrive.
     ///   - idle: The time for which the connection is kept for the next request.
-    ///   - write: The time for which a client may take no byte.
-    ///   - unacknowledged: Returns the number of bytes that the client has not acknowledged. Called only if it matters.
+    ///   - write: The time for which a client may receive no byte.
+    ///   - unacknowledged: Returns the number of bytes that the client has not acknowledged. Called only if needed.
     package mutating func sweep(
         _ now: NIODeadline,
         closesIdle: Bool,

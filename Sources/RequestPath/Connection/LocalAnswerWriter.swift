@@ -21,7 +21,7 @@ package enum LocalAnswerWriter {
         buffer.writeStaticString("\r\nDate: ")
         buffer.writeBytes(date)
         buffer.writeStaticString("\r\n")
-        // The gateway's values contain no line break. A line break would add a field or another answer.
+        // The gateway's values contain no line break. Any other value is omitted: it could add a field or an answer.
         for field in response.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
             buffer.writeString(field.name)
             buffer.writeStaticString(": ")

@@ -10,7 +10,7 @@ extension AttemptCookie {
         package var confirmed: Confirmation?
     }
 
-    /// The transport and the proof of a confirmed token. The proof is a slice, because every request has room for one.
+    /// The transport and the proof of a confirmed token. The proof is a slice: each request reserves space for a proof.
     package struct Confirmation: Equatable {
         package var transport: HandoffTransport
         package var mark: Slice

@@ -17,11 +17,11 @@ package final class OwnCookies: Sendable {
         /// The value of the cookie. `nil` if the cookie is absent or ambiguous.
         package var value: Slice?
         package fileprivate(set) var isThere = false
-        /// True if the name occurs with different values, which a sibling subdomain can cause. None of them is used,
-        /// and all are cleared.
+        /// True if the name occurs with different values, which a sibling subdomain can cause. No value is used, and
+        /// all these cookies are cleared.
         package fileprivate(set) var isAmbiguous = false
 
-        /// Adds a value. The cookie has no value if the new one differs from the previous one.
+        /// Adds a value. The cookie has no value if the new value differs from an earlier value.
         @inline(__always)
         fileprivate mutating func add(_ value: Slice, _ base: Bytes) {
             if self.isThere, !OwnCookies.same(self.value, value, base) {
@@ -147,7 +147,7 @@ package final class OwnCookies: Sendable {
         }
     }
 
-    /// Returns the distinct values of the handoff cookies in `field`. Called only for the few requests that have any.
+    /// Returns the distinct values of the handoff cookies in `field`. Called only if there are such cookies.
     package func handoffValues(in field: Slice, _ base: Bytes) -> [Slice] {
         var values: [Slice] = []
         self.forEachValue(of: .handoff, in: field, base) { value in
@@ -197,7 +197,7 @@ package final class OwnCookies: Sendable {
                     }
             }
             if !isOurs {
-                // The first kept pair loses the separator after the gateway's cookie before it. Later pairs keep their
+                // The separator between a removed cookie and the first kept pair is dropped. Later pairs keep their
                 // `; `.
                 let start = hasKept ? position - 1 : (position == field.start ? position : pair.first)
                 keep(Slice(start, pair.next - start))
@@ -210,7 +210,7 @@ package final class OwnCookies: Sendable {
 
 extension RequestHead {
     /// Makes `line(.cookie)` return the only `Cookie` line with cookies of the gateway. Returns false if two lines have
-    /// such cookies, because readers could pick different ones.
+    /// such cookies, because readers could pick different lines.
     package func findOwnCookies(_ cookies: OwnCookies, in base: Bytes) -> Bool {
         guard self.hasSeveralCookies else { return true }
         var hasFound = false

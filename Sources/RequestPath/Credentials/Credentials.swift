@@ -12,7 +12,7 @@ package struct Credentials: Equatable {
         /// An explicit credential that cannot be a token of the gateway. It is judged and rejected.
         case unusable(Reason)
         case cookie(Slice)
-        /// The provider's own cookie.
+        /// The provider's own session cookie.
         case providerCookie(Slice)
 
         /// True if a browser sends the credential with every request, including requests that another site causes.

@@ -9,7 +9,7 @@ extension EndpointRequest {
     /// Copies the parts of a request that `endpoint` may see. The body is added later.
     ///
     /// - Parameters:
-    ///   - path: The normalised path, which the endpoint matches.
+    ///   - path: The normalised path, as matched by the endpoint.
     ///   - cookies: The gateway's cookies on `host`.
     ///   - address: The client's address, as found with `trusted_proxies`.
     ///   - design: The design of pages.
@@ -89,7 +89,7 @@ extension PassedOn {
 }
 
 extension FieldRole {
-    /// True if the gateway's endpoints get the field, although no app does.
+    /// True if the gateway's endpoints get the field, although apps do not get it.
     fileprivate var isForEndpoints: Bool {
         switch self {
         case .upgrade, .native, .userAddress, .wantedPage: true

@@ -26,9 +26,9 @@ package enum Navigation {
         head.value(.userAgent, in: base).map { LinkPreview.isFetch(userAgent: $0) } ?? false
     }
 
-    /// True if a person sees the answer because a browser loads a page or posts a form. `Sec-Fetch-Mode` decides. A
-    /// browser without it (an old one, or any on plain http) accepts HTML and, unlike programs that accept everything,
-    /// does not name JSON. Scripts that request HTML identify themselves (`ScriptField`).
+    /// True if a person sees the answer because a browser loads a page or posts a form. `Sec-Fetch-Mode` decides. Old
+    /// browsers, and all browsers on plain http, do not send it. Then the request must accept HTML and, unlike programs
+    /// that accept everything, not name JSON. Scripts that request HTML identify themselves (`ScriptField`).
     ///
     /// Sign-in redirects and the pages of refusals depend only on this result.
     package static func wantsPage(_ head: RequestHead, _ base: Bytes) -> Bool {
@@ -76,7 +76,7 @@ package enum Navigation {
         return mode ?? (accepts && !isOfScript)
     }
 
-    /// Returns the position in `languages` of the language that the browser requests; 0 if it requests none.
+    /// Returns the position in `languages` of the language that the browser requests; 0 if it requests no language.
     static func language(of head: RequestHead, _ base: Bytes, among languages: [PageLanguage]) -> Int {
         for index in 0..<head.fields.count
         where ByteClass.equal(head.fields[index].name.bytes(in: base), "accept-language") {
@@ -114,8 +114,8 @@ package enum Navigation {
         return !values.isEmpty && values.allSatisfy(isAnnouncement)
     }
 
-    /// True if a page of another origin started the navigation: another site, or a sibling domain that may be in other
-    /// hands. Excludes navigations of the user (`none`), such as a URL that an app opens.
+    /// True if a page of another origin started the navigation: another site, or a sibling domain that may belong to
+    /// others. Excludes navigations of the user (`none`), such as a URL that an app opens.
     package static func isCrossSite(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let site = head.value(.fetchSite, in: base) else { return false }
         return !ByteClass.equal(site, "none") && !ByteClass.equal(site, "same-origin")
@@ -124,7 +124,7 @@ package enum Navigation {
 
 /// Decides whether another site may have caused a request with the browser's cookie (CSRF).
 package enum CrossSite {
-    /// True if a request with an unsafe method, or an upgrade, lacks proof of coming from this or a trusted origin.
+    /// True if a request with an unsafe method, or an upgrade, is not proven to come from this or a trusted origin.
     ///
     /// A browser reports the source of a request in `Sec-Fetch-Site`, or at least in `Origin`. A request with a cookie
     /// and neither field is rejected: it does not come from a browser that can be protected.

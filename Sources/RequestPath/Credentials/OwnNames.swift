@@ -8,8 +8,8 @@ package final class OwnNames: Sendable {
 
     /// - Parameters:
     ///   - secureCookies: The cookies of https hosts.
-    ///   - plainCookies: The cookies of plain-http hosts, which cannot have the `__Host-` prefix. A host accepts only
-    ///     its own names: on https, a sibling domain could plant a plain name (RFC 6265bis 4.1.3).
+    ///   - plainCookies: The cookies of plain-http hosts. They cannot have the `__Host-` prefix. An https host ignores
+    ///     these names, because a sibling domain could set a cookie with such a name (RFC 6265bis 4.1.3).
     init(parameter: HandoffParameter, secureCookies: OwnCookies, plainCookies: OwnCookies) {
         self.parameter = parameter
         self.secureCookies = secureCookies

@@ -44,8 +44,8 @@ package struct HandoffParameter: Sendable {
         }
     }
 
-    /// True if `name=` occurs anywhere in `text`, in any percent-encoding, even a repeated one. Used for a query from
-    /// elsewhere, which may contain another URL.
+    /// True if `name=` occurs anywhere in `text`, in any percent-encoding, even a repeated one. Used for the query in
+    /// `Referer`, because it may contain another URL.
     package func occurs(in text: Slice, _ base: Bytes) -> Bool {
         guard let first = self.name.first else { return false }
         var start = text.start

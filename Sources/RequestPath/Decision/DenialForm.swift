@@ -7,15 +7,15 @@ package import Vocabulary
 package enum DenialForm: Equatable, Sendable {
     /// 303 to the sign-in page, with the demands on the sign-in.
     case signIn(SignInDemand)
-    /// The challenge to the native app whose WebView sent the request, to hand a session off (`NativeChallenge`).
+    /// The challenge to a native app to hand a session off, because its WebView sent the request (`NativeChallenge`).
     case challenge
     case unauthorized
     case forbidden
 
     /// - Parameters:
-    ///   - session: The session that does not suffice. `nil` if none exists.
-    ///   - provider: The provider that verifies the sign-in. `nil` if none is configured, so that nobody can sign in.
-    ///   - asksApp: Whether a native app can hand a session off here.
+    ///   - session: The session that does not suffice. `nil` if there is no session.
+    ///   - provider: The provider that verifies the sign-in. `nil` if no provider is configured: nobody can sign in.
+    ///   - asksApp: True if a native app can hand a session off here.
     package static func of(
         _ denial: Denial,
         _ head: RequestHead,
@@ -59,7 +59,7 @@ extension Denial {
     ///
     /// - Parameters:
     ///   - isJudged: True if a credential was presented, so that the challenge names the error (RFC 6750 3.1).
-    ///   - isProofScheme: True if the credential came as `DPoP`, which becomes the challenge's scheme (RFC 9449 7.1).
+    ///   - isProofScheme: True if the credential came as `DPoP`: the challenge has this scheme, too (RFC 9449 7.1).
     package func challenge(_ require: RequirementSettings, isJudged: Bool, isProofScheme: Bool) -> String? {
         let scheme = isProofScheme ? "DPoP" : "Bearer"
         switch self.reason.refusal?.challenge {
@@ -72,7 +72,7 @@ extension Denial {
             return "\(scheme) " + Refusal.Challenge.text(error + require.signInParameters)
         case .scope:
             let scopes = require.scopes.joined(separator: " ")
-            // A scope has only these bytes (RFC 6749 3.3). A route may name other scopes, which no access token has.
+            // A scope has only these bytes (RFC 6749 3.3). A route may name other scopes, but no access token has them.
             let areTokens = scopes.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
             return #"\#(scheme) error="insufficient_scope""# + (areTokens ? #", scope="\#(scopes)""# : "")
         }

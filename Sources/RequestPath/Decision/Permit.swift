@@ -42,7 +42,7 @@ package enum Denial: Equatable, Sendable {
 
 /// The facts for the decision, except for the session, which has already been looked up.
 package struct Evidence {
-    /// The reason why there is no session, if a credential was presented.
+    /// The reason for the denial if there is no session.
     package var missing: Reason
     /// True if an explicit credential (bearer, `X-Session-Token`) was presented. It is judged even on optional routes.
     package var isExplicit = false
@@ -50,7 +50,7 @@ package struct Evidence {
     package var isCrossSite = false
     /// The mismatch that the live binding found. `nil` if the device matches or is not checked.
     package var bindingMismatch: Reason?
-    /// The client's certificate, which proves who sends the request but is not a session. It is lent for the judgement.
+    /// The client's certificate. It proves who sends the request, but is not a session. It is lent for the judgement.
     package unowned(unsafe) var certificate: ClientCertificate?
     package var now: UnixTime
 }
@@ -58,12 +58,12 @@ package struct Evidence {
 extension Decision {
     /// Judges a request against its frozen route. The result is never cached: judging takes a few comparisons.
     ///
-    /// - Parameter session: The session that the credential names. `nil` if none exists.
+    /// - Parameter session: The session that the credential names. `nil` if there is no such session.
     @inline(__always)
     package static func judge(_ route: RouteEntry, _ session: CachedSession?, _ evidence: Evidence) -> Decision {
         if route.isPublic { return .permitted(Permit(route: route, session: nil)) }
         guard let session else {
-            // With optional authentication, an invalid explicit credential is an error and a missing one is not
+            // With optional authentication, an invalid explicit credential is an error, but a missing credential is not
             // (CVE-2021-21378).
             if route.settings.auth == .optional, !evidence.isExplicit {
                 return .permitted(Permit(route: route, session: nil))

@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// A route's requirements on a session (`require`). `CertificateRequirement` is the requirement on the connection.
 package enum Requirements {
-    /// Returns the first requirement that `session` does not meet. Returns `nil` if it meets all.
+    /// Returns the first requirement that `session` does not meet. Returns `nil` if it meets all requirements.
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
         // Checked first: after a sign-in with another provider, the level and groups may differ.
         if !require.providers.isEmpty, !require.admits(session.identity.realm) { return .requireProvider }

@@ -11,7 +11,7 @@ package enum StepUp {
     package static let recent: Duration = .seconds(3)
 
     /// - Parameters:
-    ///   - provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
+    ///   - provider: The provider for the sign-in. `nil` if no provider is configured: nobody can sign in.
     ///   - origin: The origin of the next session: the browser, or a native app that hands its new sign-in off.
     package static func helps(
         _ require: RequirementSettings,
@@ -27,7 +27,7 @@ package enum StepUp {
         if !require.providers.isEmpty, !require.admits(session.identity.realm) { return true }
         // After a handoff, the user has signed in to the app but not here, so nothing would be repeated.
         if session.origin != .transfer, now.since(session.authenticatedAt) < self.recent {
-            // A provider that learns the level shows a page if a sign-in does not reach it (`signin.insufficient`).
+            // If the provider learns the required level, a sign-in below it ends with a page (`signin.insufficient`).
             // Other providers would redirect back at once with an equal session.
             guard provider.takesDemands, let aal = require.aal, session.aal < aal else { return false }
         }
@@ -39,8 +39,8 @@ package enum StepUp {
         return Requirements.unmet(require, renewed, now) == nil
     }
 
-    /// Returns the demands on the next sign-in, limited to those that the provider can receive and reach. With them,
-    /// one sign-in suffices, and a user who cannot reach the level can still sign in.
+    /// Returns the demands on the next sign-in, limited to those that the provider can receive and reach. With these
+    /// demands, one sign-in suffices, and a user who cannot reach the level can still sign in.
     ///
     /// - Parameter denial: The denial of the request.
     package static func demand(

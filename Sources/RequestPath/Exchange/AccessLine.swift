@@ -8,11 +8,11 @@ import Vocabulary
 
 /// The access line of an exchange.
 extension ExchangeRecord {
-    /// Writes the access line. Mutating, because reading so large a value would copy it.
+    /// Writes the access line. Mutating, because a call that only reads would copy the large record.
     ///
     /// - Parameters:
     ///   - client: The client's address as text.
-    ///   - connection: The facts about the client from the opening of its connection. `nil` if none exist.
+    ///   - connection: The facts about the client from the opening of its connection. `nil` if there are none.
     ///   - dialect: The dialect of the check. `nil` if the request is not a check.
     mutating func write(
         to accessLog: AccessLog,

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The client's side of one exchange: an HTTP/1 connection, or a stream of a connection that carries many. Only this
+/// The client's side of one exchange: an HTTP/1 connection, or a stream of a connection with many streams. Only this
 /// side knows how messages are framed and whether the connection is kept.
 ///
 /// ```
@@ -40,15 +40,15 @@ package protocol ClientStream: AnyObject {
     func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
     /// Begins the app's answer. It is sent with the next `flush` or `complete`.
     func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
-    /// Queues the next `count` bytes of `content`, which belong to the answer, until `flush` or `complete`.
+    /// Queues the next `count` bytes of `content` as part of the answer, until `flush` or `complete`.
     func write(_ count: Int, of content: inout ByteBuffer)
     /// Sends everything that was written. If the client turns out to be gone, the exchange ends during this call.
     func flush()
     /// Sends everything that was written and ends the answer. The stream calls `Exchange.answerSent` when the system
     /// has accepted everything, and then handles the rest of the request. The next exchange may begin during this call.
     func complete()
-    /// Ends the answer as `complete` does, with these trailers. They are dropped if the answer cannot carry them or the
-    /// client has not asked for them.
+    /// Ends the answer as `complete` does, with these trailers. The trailers are dropped if the answer cannot carry
+    /// them or the client has not asked for trailers.
     func complete(with trailers: Trailers)
     /// Sends one of the gateway's own answers and ends it as `complete` does. `hasContent` is false if there is no
     /// content or only the head was requested. The stream may read the rest of the request's body first.
@@ -61,7 +61,7 @@ package protocol ClientStream: AnyObject {
     /// Called when the request belongs to a live session.
     func signedIn()
     /// Called when the app has agreed to an upgrade and its answer has been sent. From now on, the stream hands over
-    /// all bytes with `Exchange.tunnelToUpstream`, beginning with those that followed the request.
+    /// all bytes with `Exchange.tunnelToUpstream`, beginning with bytes that followed the request.
     func beginTunnel()
     /// Sends bytes of a tunnel.
     func tunnel(_ bytes: ByteBuffer)

@@ -35,13 +35,13 @@ extension Exchange {
         if self.facts.isWebSocket, self.wouldOpen(answer.response.status, on: stream) {
             answer = .problem(.requestProtocol, requestID: self.record.requestID)
         }
-        // A proxy may send the length of its client's body without the body. The next check would be read as the body.
+        // A proxy may send only the length of its client's body. Then the next check would be read as the body.
         if self.service == .checks, self.facts.hasBody { answer.closes = true }
         self.releaseWaiting()
         self.releaseUpstreamHead()
         self.record.status = answer.response.status
         self.facts.hasBegunAnswer = true
-        // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
+        // Bytes that arrive during the write do not belong to this exchange, and the write may end the exchange.
         self.phase = .ending
         self.exchangeNumber &+= 1
         self.facts.endReason = answer.response.reason
@@ -137,7 +137,7 @@ extension Exchange {
     // MARK: The end of an exchange
 
     /// Sends the last written bytes, and ends the exchange when the system has accepted them. Until then, the client
-    /// may be slow. Bytes that it never accepts are not counted.
+    /// may be slow. Bytes that the client never accepts are not counted.
     ///
     /// - Parameter reason: The reason why the answer is incomplete. `nil` if the answer is complete.
     func finish(_ reason: Reason? = nil) {
@@ -152,7 +152,7 @@ extension Exchange {
         if let trailers { stream.complete(with: trailers) } else { stream.complete() }
     }
 
-    /// Called when the system has accepted all bytes for the client, which ends the exchange.
+    /// Called when the system has accepted all bytes for the client. This ends the exchange.
     package func answerSent() {
         guard self.phase == .ending else { return }
         self.conclude(self.facts.endReason)
@@ -176,7 +176,7 @@ extension Exchange {
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {
-            // The request has lasted, so its last bytes may be another use of the session.
+            // The request has lasted for a while, so its last bytes may be another use of the session.
             self.noteUse()
             self.loop.sessions?.holders.remove(self)
         }
@@ -187,8 +187,8 @@ extension Exchange {
 }
 
 /// A request to one of the gateway's endpoints. Its body is collected on the loop. A task then answers it on the same
-/// loop, except for work that takes long (`offLoop`). The task is cancelled when the client leaves, unless it may have
-/// written something single-use.
+/// loop, except for work that takes long (`offLoop`). The task is cancelled when the client leaves, unless the endpoint
+/// may have used up a single-use value.
 final class PendingEndpoint {
     let endpoint: Endpoint
     let request: EndpointRequest

@@ -5,10 +5,10 @@ import Settings
 import Vocabulary
 
 /// Answers checks, in which a proxy asks whether a request of its client is allowed. The request is judged like any
-/// other. Only the judged head and the use of the permit differ.
+/// other request. Only the judged head and the use of the permit differ.
 extension Exchange {
     /// True if the request is not a check, but a browser's request for one of the gateway's own pages. Some proxies
-    /// send both to one address.
+    /// send checks and such requests to one address.
     func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         self.check = nil
         self.checkResult = .denied
@@ -28,7 +28,7 @@ extension Exchange {
         return isPage
     }
 
-    /// True if the peer's address and, if one is required, its certificate are those of a proxy that may send checks.
+    /// True if the peer's address and, if required, the peer's certificate belong to a proxy that may send checks.
     private func mayAsk(_ profile: AuthorizationProfile) -> Bool {
         profile.peers.contains(self.peer)
             && profile.settings.peerCertificate?.isMet(by: self.client?.certificate) != false
@@ -36,7 +36,7 @@ extension Exchange {
 
     /// Judges the request that a check describes. First collects the check's body if the form of the check requires it.
     ///
-    /// - Parameter buffer: A buffer that begins with the bytes of the check, which are removed.
+    /// - Parameter buffer: A buffer that begins with the bytes of the check. These bytes are removed.
     func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         let check = self.loop.takeRequestHead()
         var bytes = self.loop.takeBuffer()
@@ -105,7 +105,7 @@ extension Exchange {
         self.take(step)
     }
 
-    /// Finds the form of a check, which also determines the form of the answer.
+    /// Finds the form of a check. The form of the answer depends on it, too.
     @inline(__always)
     private func findForm(
         of check: RequestHead,
@@ -153,7 +153,7 @@ extension Exchange {
             requestID: self.record.requestID,
             fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
         )
-        // The check itself was well-formed, so another one may follow.
+        // The check itself was well-formed, so another check may follow.
         answer.closes = false
         self.answer(answer)
     }

@@ -20,7 +20,7 @@ extension Exchange {
         case .tunnel:
             self.sweepTunnel(now)
         case .connecting:
-            // The pool ends requests to an unreachable app. This is for an app that accepts few connections.
+            // The pool ends requests to an unreachable app. This deadline is for an app that accepts few connections.
             if now >= self.facts.responseDeadline + self.configuration.timeouts.queue {
                 self.upstreamFailed(.gatewayOverloaded)
             }
@@ -35,8 +35,8 @@ extension Exchange {
         }
     }
 
-    /// Checks a client that accepts no more bytes. It may be slow, but must accept some within the write timeout.
-    /// Meanwhile the app is not read, so the app's deadlines do not apply.
+    /// Checks a client that accepts no more bytes. The client may be slow, but must accept some bytes within the write
+    /// timeout. Meanwhile the app is not read, so the app's deadlines do not apply.
     private func sweepClient(_ now: NIODeadline) {
         let waiting = self.stream?.unacknowledgedBytes ?? 0
         if self.facts.clientOutput.isStuck(waiting, now: now, limit: self.configuration.timeouts.write) {
@@ -53,7 +53,7 @@ extension Exchange {
         if self.stream?.isWritable == false { return self.sweepClient(now) }
         let timeouts = self.configuration.timeouts
         if !self.facts.isRequestWhole, let upstream = self.upstream, !upstream.isWritable {
-            // An app may be slow, too.
+            // An app may be slow, too, but must read some bytes within the write timeout.
             if self.facts.appOutput.isStuck(upstream.unacknowledgedBytes, now: now, limit: timeouts.write) {
                 self.reportSlow("it has read no byte of a request's body within timeouts.write", timeouts.write)
                 return self.upstreamTimedOut()
@@ -73,14 +73,14 @@ extension Exchange {
         self.checkSession()
     }
 
-    /// Checks a request whose answer has not begun.
+    /// Checks a request before its answer has begun.
     private func sweepRequest(_ now: NIODeadline) {
         if !self.facts.isRequestWhole {
             guard self.isBodyTooSlow(now) else { return }
             self.dropUpstream()
             return self.answer(.problem(.requestTimeout, requestID: self.record.requestID, closes: true))
         }
-        // The app's time begins when it has received the request. Until then, megabytes may be on their way.
+        // The time for the answer begins when the app has the request. Until then, megabytes may be in transit.
         if self.record.bytesIn > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
             let waiting = upstream.unacknowledgedBytes
             self.facts.isRequestTaken = waiting == 0
@@ -138,7 +138,7 @@ extension Exchange {
         }
     }
 
-    /// Records a use of the session if content was passed on and counts as a use (`session.idle_counts`).
+    /// Records a use of the session if content was forwarded and content is a use (`session.idle_counts`).
     func noteUse() {
         guard let session = self.record.session else { return }
         // Reset even if no use is due now, so that old content causes no use later.

@@ -46,7 +46,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     /// True while the request waits for the first byte of its body before it gets a stream to the app.
     package var awaitsBody: Bool { self.phase == .expecting }
 
-    /// Asks the client for the body. A client that sends none then occupies no stream to the app.
+    /// Asks the client for the body. Until it arrives, for at most `bodyPatience`, the request occupies no stream.
     func expectBody() {
         self.phase = .expecting
         self.facts.waitDeadline = self.loop.now + Self.bodyPatience
@@ -83,7 +83,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         pool.awaitStream(for: self)
     }
 
-    /// Starts the app's time for the head of the answer.
+    /// Starts the time limit for the head of the app's answer.
     @inline(__always)
     func awaitResponse(from now: NIODeadline) {
         let timeout = self.record.pinnedRoute.flatMap { route in route.use { $0.responseTimeout } }
@@ -149,7 +149,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
 
     func send(on free: any FreeStream) {
         guard free.isUsable else {
-            // The stream has closed meanwhile, so another one is requested.
+            // The stream has closed meanwhile, so another stream is requested.
             free.close()
             self.record.upstreamReused = false
             if self.record.trace != nil { self.attemptFailed(.upstreamReset) }
@@ -172,7 +172,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     }
 
     /// Called just before the head is sent, so that the received part of the body is sent with it. The body is not
-    /// consumed earlier. If this stream fails, head and body can still be sent on another one.
+    /// consumed earlier: if the stream fails before, head and body can be sent on another stream.
     package func headLeaves() {
         if !self.facts.isRequestWhole { self.process() }
     }
@@ -248,8 +248,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
 
     // MARK: The answer
 
-    /// Forwards an interim answer, such as 103 (RFC 8297), if the client can read it before the final one. Many
-    /// WebSocket clients cannot. A hint for which there is no room now is dropped, because it is useless later.
+    /// Forwards an interim answer, such as 103 (RFC 8297), if the client can read it before the final answer. Many
+    /// WebSocket clients cannot. A hint that cannot be sent now is dropped, because it is useless later.
     package func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer) {
         guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.record.route,
             route.settings.earlyHints, let host = self.record.host, let upstream = route.upstreamIndex
@@ -278,8 +278,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// True if this status opens a tunnel to which nobody has agreed. A page would arrive as WebSocket frames, even for
-    /// a script of another origin that could not read the page otherwise.
+    /// True if this status opens a tunnel to which the app has not agreed. A page would arrive as WebSocket frames,
+    /// even for a script of another origin that could not read the page otherwise.
     func wouldOpen(_ status: Int, on stream: any ClientStream) -> Bool {
         stream.opensBySuccess && 200..<300 ~= status
     }
@@ -359,7 +359,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         return changes
     }
 
-    /// Begins an answer whose references are changed to public ones.
+    /// Begins an answer in which references are changed to public references.
     private func beginReferences(_ head: ResponseHead, _ base: Bytes, _ answer: AnswerHead, _ route: RouteEntry) {
         answer.use { _, _, origin, publicOrigin in
             self.multistatus = MultistatusBody(
@@ -379,7 +379,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.send(&changed, on: stream)
     }
 
-    /// Passes on the rest of an answer whose references are changed.
+    /// Passes on the rest of an answer in which references are changed.
     private func endReferences(on stream: any ClientStream) {
         var rest = ByteBuffer()
         self.multistatus?.end(into: &rest)
@@ -447,8 +447,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.process()
     }
 
-    /// Called when the app sent bytes before the request. On a kept connection, they belong to an earlier exchange, and
-    /// the request is sent on another stream. On a new connection, they are not HTTP.
+    /// Called when the app sent bytes before the request. On a kept connection, these bytes belong to an earlier
+    /// exchange, and the request is sent on another stream. On a new connection, the bytes are not HTTP.
     package func upstreamSpokeFirst() {
         let failed = self.upstream
         self.upstreamHead = failed?.takeBack()
@@ -488,9 +488,9 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     }
 
     /// True if the request may be sent again, on another stream. A kept connection may have been closed just as the
-    /// request was sent, or a server may have stopped and the app has another one. The request is repeated once, if it
-    /// cannot have had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may act
-    /// on a head without reading the body.
+    /// request was sent, or a server may have stopped and the app has another server. The request is repeated once, if
+    /// it cannot have had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may
+    /// act on a head without reading the body.
     private func mayRetry(_ failed: any AppStream, after reason: Reason) -> Bool {
         guard !self.facts.isRepeated else { return false }
         let wasKept = reason == .upstreamReset && self.record.upstreamReused
