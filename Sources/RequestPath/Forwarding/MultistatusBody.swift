@@ -58,7 +58,7 @@ package final class MultistatusBody {
         return isXML
     }
 
-    /// Returns whether a field with this name has a digest of the content.
+    /// Returns whether a field with this name contains a digest of the content.
     static func isDigest(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         ByteClass.equal(name, "content-digest") || ByteClass.equal(name, "repr-digest")
             || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
@@ -141,7 +141,7 @@ package final class MultistatusBody {
         self.readAttributes(byte, 0)
     }
 
-    /// Sets the name of href elements, which has the prefix of the root element.
+    /// Sets the name of href elements: `href` with the prefix of the root element.
     private func findRoot() {
         guard self.href == nil, self.collected.first != UInt8(ascii: "!") else { return }
         let root = Array("multistatus".utf8)

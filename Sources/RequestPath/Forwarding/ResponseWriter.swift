@@ -31,7 +31,7 @@ package struct ResponseWriter: Sendable {
     ///   - publicOrigin: The origin that replaces the app's own origin.
     ///   - framing: The framing of the content.
     ///   - connection: The value of `Connection`.
-    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1), unless the route edits it.
+    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1) and the route does not edit `Date`.
     @inline(__always)
     package func write(
         _ head: ResponseHead,

@@ -41,7 +41,7 @@ struct WrittenOrigin {
         self.count = end
     }
 
-    /// Returns whether the origin equals `own`, which is in the gateway's spelling.
+    /// Returns whether the origin equals `own`, an origin in the gateway's spelling.
     ///
     /// - Parameter takesPlain: Whether `http` may mean `https`, because an app may not know that its clients use TLS.
     func isSame(as own: [UInt8], takesPlain: Bool = false) -> Bool {

@@ -1,7 +1,7 @@
 package import Settings
 
 extension FieldChange {
-    /// Returns why a route may not make this change, worded to follow the field's name. `nil` if the route may make it.
+    /// Returns why a route may not make this change, worded to follow the field's name. `nil` if the change is allowed.
     package func fault(beside identity: IdentitySettings) -> String? {
         let profile = IdentityProfile(identity)
         let managed = profile.managed

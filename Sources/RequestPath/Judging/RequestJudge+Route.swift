@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Determines where a request goes: its host, client address, path, and endpoint or route.
 extension RequestJudge {
-    /// Sets the route, which then never changes. Returns an action if the request has no route or is for an endpoint.
+    /// Sets the route. It then never changes. Returns an action if the request has no route or is for an endpoint.
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
@@ -151,8 +151,8 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether a check of this path is refused. The gateway's own paths must not be forwarded to an app by
-    /// another proxy, and the answer to a check cannot replace their pages.
+    /// Returns whether a check of this path is refused. Another proxy must not forward the gateway's own paths to an
+    /// app, and the answer to a check cannot replace the pages at these paths.
     @inline(never)
     private func isNotAsked(
         of reading: PathReading,
@@ -186,7 +186,7 @@ extension RequestJudge {
         return LocalAnswer(readers.preflight(from: origin, methods: endpoint.methods, requestID: requestID))
     }
 
-    /// Answers 421 and closes the connection, so that even a client that does not know this status opens a new one.
+    /// Answers 421 and closes the connection. Even a client that does not know this status then opens a new connection.
     private func refuseConnection() -> JudgeAction {
         .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
     }
@@ -214,7 +214,7 @@ extension RequestJudge {
         return rule.client(of: given.head, given.base, peer: given.peer)
     }
 
-    /// Returns the client's address as named by the proxies that send checks and the proxies in front of them.
+    /// Returns the client's address as named by the proxies that send checks and by earlier proxies on the way.
     @inline(never)
     private func addressFromProxy(_ given: JudgingContext) -> IPAddress {
         guard let checks = given.configuration.authorization else { return given.peer }
@@ -237,8 +237,8 @@ extension RequestJudge {
         return nil
     }
 
-    /// Returns a trusted proxy's request id if it is short and consists of token characters, because it is written to
-    /// logs and answers.
+    /// Returns a trusted proxy's request id if the id is short and consists of token characters. Other ids must not
+    /// reach logs and answers.
     @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),

@@ -70,7 +70,7 @@ package struct EndpointServer: Sendable {
     /// The port, including one that the system chose.
     package var port: Int { self.listener.port }
 
-    /// A configuration with new endpoints, which is not in use yet.
+    /// A configuration with new endpoints that is not in use yet.
     package struct Prepared: Sendable {
         /// The loops that serve the endpoints.
         package let loops: PathLoops

@@ -39,7 +39,7 @@ final class RequestTrace: TracedRequest {
     var link: TraceContext?
     /// The `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
-    /// The attributes of the request's span about its connection and head, which a connection's requests mostly share.
+    /// The attributes about the connection and the head. The requests of a connection mostly share these attributes.
     private let words = SpanBuffer(capacity: 512)
     /// The end of the client's address in `words`. `connectionEnd` is the end of the connection's part. 0 at first.
     private var clientEnd = 0
@@ -55,8 +55,8 @@ final class RequestTrace: TracedRequest {
     private(set) var method = KnownMethod.other
     /// The start of the current attempt to reach the app. `nil` if there is no attempt.
     var attemptBegan: NIODeadline?
-    /// The server that was tried last. Kept for the connection's next request, which usually tries the server again,
-    /// because releasing it costs more than the memory.
+    /// The server that was tried last. The connection's next request usually tries this server again. It is kept until
+    /// then, because releasing it costs more than the memory.
     var server: UpstreamServer?
     /// The time at which the attempt's answer was complete.
     var attemptEnded: NIODeadline?
@@ -70,7 +70,7 @@ final class RequestTrace: TracedRequest {
         self.tracer = tracer
     }
 
-    /// The trace for calls on behalf of the request, whose spans are children of the request's span.
+    /// The trace for calls on behalf of the request. The spans of these calls are children of the request's span.
     var callTrace: CallTrace? { self.tracer.calls(of: self) }
 
     /// Prepares the object for another request.
@@ -229,8 +229,8 @@ final class SpanWords: Sendable {
         SpanRun { $0.attribute("http.request.method", method) }
     }
 
-    /// Returns the attribute `http.request.method` and the beginning of a span's name. Methods that HTTP does not
-    /// define share one, because a client can invent any number.
+    /// Returns the attribute `http.request.method` and the beginning of a span's name. All other methods share `_OTHER`
+    /// and `HTTP`, because a client can invent any number of methods.
     @inline(__always)
     func method(_ method: KnownMethod) -> (name: StaticString, run: SpanRun) {
         switch method {

@@ -18,7 +18,7 @@ package struct ClientHello: Equatable, Sendable {
 
     /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if none exists.
     package private(set) var serverName: String?
-    /// The protocols that the client offers (RFC 7301). `nil` if the client does not send them.
+    /// The protocols that the client offers (RFC 7301). `nil` if the client offers none.
     package private(set) var protocols: [String]?
     private var abilities = Abilities()
 
@@ -49,7 +49,7 @@ package struct ClientHello: Equatable, Sendable {
 
     /// The maximum length of the message in bytes. The TLS library has the same limit.
     package static let longest = 16_384
-    /// The maximum number of bytes before the message is complete. A client may split it into records of one byte.
+    /// The maximum number of bytes before the message is complete. A client may split the message into small records.
     package static let most = 32_768
 
     private static let handshakeRecord: UInt8 = 22
@@ -185,7 +185,7 @@ package struct ClientHello: Equatable, Sendable {
             && self.hasAny(of: group, named: .groups)
     }
 
-    /// Returns whether the client has one of these abilities. If it lists none of this kind, it may have any of them.
+    /// Returns whether the client has one of these abilities. If the client lists none of this kind, it may have any.
     private func hasAny(of wanted: Abilities, named kind: Abilities) -> Bool {
         !self.abilities.contains(kind) || !self.abilities.isDisjoint(with: wanted)
     }

@@ -76,7 +76,7 @@ package final class ListenerTLS: Sendable {
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
     /// Replaces the certificates for new connections. Blocks, so it must not be called on an event loop. Earlier
-    /// sessions cannot be resumed, because the old contexts have sealed their tickets.
+    /// sessions cannot be resumed, because the old contexts have sealed the tickets of these sessions.
     ///
     /// - Throws: `ListenerTLSError`, without having changed anything.
     package func replace(by settings: TLSSettings) throws(ListenerTLSError) {
@@ -97,7 +97,7 @@ package final class ListenerTLS: Sendable {
         guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
             return nil
         }
-        // The names of the default certificate may have a second certificate with another kind of key.
+        // A second certificate may have the names of the default certificate and another kind of key.
         let twins = any.facts.map { facts in choices.filter { $0.facts?.title == facts.title } } ?? []
         return Self.best(of: [[any], twins], for: hello, now: now)
     }
@@ -117,7 +117,7 @@ package final class ListenerTLS: Sendable {
         return groups.lazy.compactMap(\.first).first
     }
 
-    /// Returns the first shared protocol. `.some(nil)` if the client offers none, and `nil` if no protocol is shared.
+    /// Returns the first shared protocol. `.some(nil)` if the client offers no protocols, `nil` if none is shared.
     func protocolChoice(for hello: ClientHello?) -> ListenerProtocol?? {
         guard let offered = hello?.protocols, !offered.isEmpty else { return .some(nil) }
         return self.protocols.first { offered.contains($0.rawValue) }.map { .some($0) }
