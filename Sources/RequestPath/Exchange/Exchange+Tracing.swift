@@ -396,7 +396,7 @@ extension Exchange {
         of trace: RequestTrace,
         _ tracer: Tracer
     ) -> SpanPattern {
-        // The pattern needs no times, because each span sets its own.
+        // The pattern needs no times, because each span sets its own times.
         var head = SpanHead(trace: trace.id, span: trace.span, kind: .server, start: 0, end: 0)
         head.parent = trace.parent
         head.isParentRemote = true

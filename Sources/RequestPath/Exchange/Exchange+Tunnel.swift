@@ -94,10 +94,10 @@ extension Exchange: SessionHolder {
     }
 
     /// Ends the stream of a session that has ended. A WebSocket gets a close frame between two frames. Any other stream
-    /// is aborted. An answer that has not begun may become a stream, and then ends at the next sweep.
+    /// is aborted. If an answer that has not begun yet becomes a stream, the stream ends at the next sweep.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
-        // The ended session permitted the request, so the app must not get it. A retry by the client is judged again.
+        // The app must not get a request that the ended session permitted. A retry by the client is judged again.
         if self.phase == .queued { return self.refuseQueued() }
         self.endStream(.sessionRevoked, .policyViolation)
     }

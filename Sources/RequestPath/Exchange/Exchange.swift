@@ -105,7 +105,7 @@ package final class Exchange {
         self.isHTTP2 = stream.isHTTP2
     }
 
-    /// Releases the stream, which has ended.
+    /// Releases the stream after its end.
     package func detach() {
         self.stream = nil
         if self.record.trace == nil, let trace = self.keptTrace.take() { self.tracer?.use { $0.giveBack(trace) } }
@@ -195,7 +195,7 @@ package final class Exchange {
         }
         self.facts.isOpen = true
         self.record.startedAt = .now()
-        // Not the loop's time, which is a little older: the access line must not precede earlier requests' events.
+        // The loop's time is a little older. With it, the access line could precede earlier requests' events.
         if self.loop.accessLog != nil { self.record.log.startedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.record.requestID = self.loop.nextRequestID()

@@ -18,13 +18,13 @@ struct ExchangeRecord: ~Copyable {
     private(set) var nanoseconds: Int64 = 0
     var sessionSource = SessionSource.none
     var status = 0
-    /// The reason for an answer that the client did not ask for, such as a refusal. `nil` for the answer asked for.
+    /// The reason for an answer that the client did not ask for, such as a refusal. `nil` for any other answer.
     private(set) var reason: Reason?
     /// True if the app gave the answer, false if the gateway did.
     var isAppsAnswer = false
     /// Whether the request was forwarded, or would have been forwarded if the app had been reachable.
     var isForwarded = false
-    /// True if the stream's connection is a reused one. The app may have closed it just before the request.
+    /// True if the stream's connection has carried other requests. The app may have closed it just before this one.
     var upstreamReused = false
     /// The server that was chosen last, if the app has several servers.
     var server: UpstreamServer?
@@ -83,7 +83,7 @@ struct LoggedRequest: ~Copyable {
     private(set) var authority = Slice.empty
     private(set) var userAgent: Slice?
     private(set) var referer: Slice?
-    /// The value of `traceparent`. Empty if the request has none or several.
+    /// The value of `traceparent`. Empty if the request has no such field or several.
     private(set) var traceParent = Slice.empty
     /// The protocol of the request.
     private(set) var version: StaticString = ""

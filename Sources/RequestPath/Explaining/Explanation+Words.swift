@@ -4,8 +4,8 @@ import Vocabulary
 
 /// The texts of an explanation about paths and answers.
 extension Explanation {
-    /// Returns lines about the path: its normalised form, if it differs from the path as sent, and the form in which
-    /// apps read it that decode twice or treat a backslash as a slash.
+    /// Returns lines about the path: the normalised path, if it differs from the path as sent, and the path as read by
+    /// apps that decode twice or treat a backslash as a slash.
     func reading(_ given: JudgingContext) -> [String] {
         guard case .read(let reading) = PathReading.read(given.head.path.bytes(in: given.base), into: given.scratch),
             !reading.isRaw

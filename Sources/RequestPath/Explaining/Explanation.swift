@@ -27,8 +27,8 @@ package struct Explanation: Sendable {
     ///
     /// - Parameters:
     ///   - peer: The address from which the request comes.
-    ///   - session: The only session that exists for this explanation. A request with its token finds it. `nil` if no
-    ///     session exists. Call this initializer on the loop of the session.
+    ///   - session: The only session that a token in the request can find. `nil` if no token finds a session. Call this
+    ///     initializer on the loop of the session.
     ///   - authority: Distinguishes tokens of the gateway from other tokens.
     ///   - certificate: The certificate that the client has proven to own. `nil` if there is no such certificate.
     ///   - checkPath: The path at which a proxy asks about the request. `nil` if the client itself sends the request.

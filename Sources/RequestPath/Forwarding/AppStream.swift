@@ -27,11 +27,11 @@ package protocol AppStream: AnyObject {
     var hasSent: Bool { get }
     /// Whether a byte of the answer has arrived.
     var hasAnswered: Bool { get }
-    /// The number of written bytes that the app has not acknowledged. Reading it costs a system call.
+    /// The number of written bytes that the app has not acknowledged. Reading this number costs a system call.
     var unacknowledgedBytes: Int { get }
     /// The server of the stream's app. The connection keeps a reference to it.
     var server: Pinned<UpstreamServer> { get }
-    /// Whether the connection has carried other requests, so that the app may have been closing it.
+    /// Whether the connection has carried other requests. The app may then be closing the connection already.
     var isReused: Bool { get }
     /// Identifies the room (`AppRoom`) in which the stream is counted.
     var room: ObjectIdentifier { get }
@@ -116,8 +116,8 @@ package protocol AnswerReceiver: AnyObject {
     /// Called when the app has closed the tunnel.
     func tunnelEnded()
 
-    /// Called when the app cannot be reached, does not answer, cuts its answer off, or sends a malformed one. The last
-    /// call of the exchange.
+    /// Called when the app cannot be reached, does not answer, cuts its answer off, or sends a malformed answer. The
+    /// last call of the exchange.
     func upstreamFailed(_ reason: Reason)
     /// Called when the app sent bytes before the request's head was sent. The last call of the exchange.
     func upstreamSpokeFirst()
@@ -131,7 +131,7 @@ extension AnswerReceiver {
 package protocol StreamWaiter: AnyObject {
     /// The number of the current exchange. Each exchange of the waiter gets a new number.
     var exchangeNumber: UInt64 { get }
-    /// The session of the request. `nil` if none exists.
+    /// The session of the request. `nil` if there is no session.
     var session: CachedSession? { get }
     /// Whether the request waits for a connection.
     var isConnecting: Bool { get }
@@ -155,7 +155,7 @@ package protocol StreamWaiter: AnyObject {
     func upstreamFree()
     /// Called with the stream, which now belongs to the waiter.
     ///
-    /// - Parameter isReused: Whether its connection has carried other requests, so that the app may be closing it.
+    /// - Parameter isReused: Whether its connection has carried other requests. The app may then be closing it.
     func upstreamReady(_ free: any FreeStream, isReused: Bool)
     /// Called when a connect to this server begins for the request.
     func upstreamTried(_ server: UpstreamServer)
@@ -169,7 +169,7 @@ package protocol StreamWaiter: AnyObject {
 package protocol LoopRequest: AnyObject {
     /// The client and session of the request.
     var requester: Requester { get }
-    /// The stream to an app that the request uses. `nil` if it uses none.
+    /// The stream to an app that the request uses. `nil` if it uses no stream.
     var upstream: (any AppStream)? { get }
     /// Returns the time since which the client has been stalled (`ClientPace`). `nil` if the client is not stalled.
     func stall(now: NIODeadline) -> ClientStall?

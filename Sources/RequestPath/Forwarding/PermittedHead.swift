@@ -1,8 +1,8 @@
 package import NIOCore
 package import Sessions
 
-/// The head of a request to an app. Every exchange with an app begins with a permitted head, and making one consumes a
-/// `Permit`. So a request without a permit cannot be sent.
+/// The head of a request to an app. Every exchange with an app begins with a permitted head. Making such a head
+/// consumes a `Permit`, so a request without a permit cannot be sent.
 ///
 /// One connection at a time owns the head, until the app's answer begins. If the request has to be sent on another
 /// connection, the owner returns the head.

@@ -2,13 +2,13 @@
 /// route's prefixes to the app's paths. Other references, and references relative to the page, stay unchanged.
 package struct PublicReferences {
     private let prefixes: PathPrefixes?
-    /// The origins that the app may write, in addition to the public one.
+    /// The origins that the app may write, in addition to the public origin.
     private let ownOrigins: [[UInt8]]
     private let publicOrigin: [UInt8]
 
     /// - Parameters:
     ///   - prefixes: The difference between the app's paths and the public paths. `nil` if there is no difference.
-    ///   - ownOrigins: The origins that the app may write, in addition to the public one, such as
+    ///   - ownOrigins: The origins that the app may write, in addition to the public origin. Example:
     ///     `http://127.0.0.1:9000`.
     ///   - publicOrigin: The origin that replaces the own origins.
     package init(_ prefixes: PathPrefixes?, ownOrigins: [[UInt8]], publicOrigin: [UInt8]) {

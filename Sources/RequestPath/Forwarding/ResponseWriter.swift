@@ -237,7 +237,7 @@ package struct ResponseWriter: Sendable {
     }
 
     /// Returns whether a field replaces `Cache-Control` for some caches, such as `CDN-Cache-Control` and
-    /// `Cloudflare-CDN-Cache-Control`. All their names end this way (RFC 9213 2).
+    /// `Cloudflare-CDN-Cache-Control`. The names of all these fields end with `-Cache-Control` (RFC 9213 2).
     @inline(__always)
     static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         let ending: StaticString = "-cache-control"

@@ -1,5 +1,5 @@
 /// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without reading the contents. The gateway can then
-/// insert its own close frame between two frames and never inside one.
+/// insert its own close frame between two frames and never inside a frame.
 package struct WebSocketFrames: Sendable, Equatable {
     /// The number of payload bytes to come. Within a header, the part of the length that was read.
     private var payloadRemaining: UInt64 = 0

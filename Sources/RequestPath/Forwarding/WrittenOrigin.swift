@@ -10,7 +10,7 @@ struct WrittenOrigin {
 
     private let scheme: Scheme
     private let host: UnsafeBufferPointer<UInt8>
-    /// The port. `nil` if none is written.
+    /// The port. `nil` if the URL contains no port.
     private let port: Int?
     /// The length of the origin in bytes.
     let count: Int

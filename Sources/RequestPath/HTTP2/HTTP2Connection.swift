@@ -127,8 +127,8 @@ package final class HTTP2Connection {
             self.configuration = self.loop.configuration
             self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
         }
-        // A reset stream still counts until its exchange has ended, too (CVE-2023-44487). A client retries requests
-        // that came too late for the last GOAWAY (RFC 9113 6.8).
+        // A reset stream keeps its place until its exchange has ended (CVE-2023-44487). A client retries requests that
+        // came too late for the last GOAWAY (RFC 9113 6.8).
         guard !self.isLeft, self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
             self.session?.reset(id, .refusedStream)
             return false

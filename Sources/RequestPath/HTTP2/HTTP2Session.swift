@@ -90,7 +90,7 @@ final class HTTP2Session {
         nghttp2_submit_rst_stream(self.session, 0, id, code.rawValue)
     }
 
-    /// Asks the stream for content again, after it had none.
+    /// Asks a stream that had no content for content again.
     func resume(_ id: Int32) {
         nghttp2_session_resume_data(self.session, id)
     }

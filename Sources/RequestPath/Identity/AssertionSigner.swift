@@ -9,7 +9,7 @@ package final class AssertionSigner: Sendable {
     package static let field = "X-Auth-Assertion"
     /// The lifetime of an assertion in seconds.
     package static let lifetime: Int64 = 60
-    /// The age in milliseconds at which an assertion is replaced by a new one: half of the lifetime.
+    /// The age in milliseconds at which an assertion is renewed: half of the lifetime.
     private static let renewalAge = lifetime * 500
     /// The age in milliseconds from which an assertion is no longer sent, so that the app has time to check it.
     private static let servingAge = lifetime * 750

@@ -74,7 +74,7 @@ struct IdentityText {
         }
     }
 
-    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end (readers trim such spaces).
+    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end (readers trim them).
     /// Decoding restores the value.
     ///
     /// - Returns: True if the text is unsafe.

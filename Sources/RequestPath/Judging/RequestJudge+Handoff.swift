@@ -15,7 +15,7 @@ final class HandoffTrial {
         case refuse(Reason)
     }
 
-    /// The route's web client, whose settings apply.
+    /// The route's web client. Its settings apply to the tokens.
     let client: ClientSettings
     /// The token in the query, or the token that was moved from the query into the attempt cookie.
     var parameter: HandoffParameter.Found?

@@ -56,8 +56,8 @@ extension RequestJudge {
         if let parameter = self.credentials.handoffParameter {
             if given.wantsPage {
                 // The token that could not be tried may come from the cookie. The query's token may then still need the
-                // user's confirmation, or be refused. If it were moved, the next navigation would try it, even if another
-                // site made the link to this page.
+                // user's confirmation, or be refused. If it were moved, the next navigation would try it, even if
+                // another site made the link to this page.
                 if case .consume = trial.treatment,
                     let token = parameter.value.map({ Self.queryToken($0, given.base) }), AttemptCookie.canHold(token)
                 {

@@ -26,7 +26,7 @@ extension RequestJudge {
     @inline(__always)
     private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
-        // Never over plain http (RFC 6797 7.2).
+        // The field must not be sent over plain http (RFC 6797 7.2).
         if let line = configuration.strictTransport, host.publicURL.isHTTPS, !self.findings.isPlainHTTP {
             self.findings.answerLines.append(line)
         }
@@ -58,7 +58,7 @@ extension RequestJudge {
             case .none:
                 break
             }
-            // A browser's request from another proxy is for a page of the gateway, even if a route has the path.
+            // Another proxy passes on a browser's request. A page of the gateway then takes precedence over a route.
             if !self.findings.asker.isEmpty, self.findings.dialect == nil,
                 let answer = self.portalAnswer(reading, method, given, host)
             {
@@ -168,8 +168,8 @@ extension RequestJudge {
         return match.isThere
     }
 
-    /// Records the CORS fields of the endpoint for the request's origin. They are added to any answer. Returns the
-    /// answer if the request is a preflight.
+    /// Records the CORS fields of the endpoint for the request's origin. Any answer will contain these fields. Returns
+    /// the answer if the request is a preflight.
     private mutating func admitReaders(
         _ readers: CrossOriginReaders,
         of endpoint: Endpoint,

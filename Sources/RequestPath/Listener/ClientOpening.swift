@@ -8,7 +8,7 @@ import Transport
 ///
 /// ```
 ///   preamble ─▶ hello ─▶ waiting ─▶ handshake ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
-///      │          └ TLS: what the client asks for, a turn to compute, and the handshake
+///      │          └ TLS: the client's first message, the wait for a turn to compute, and the handshake
 ///      └ a proxy names the client (PROXY protocol)
 /// ```
 /// An opening is treated as a silent client: it is among the first to be closed when connections reach their limit.

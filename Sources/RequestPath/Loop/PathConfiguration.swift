@@ -206,7 +206,7 @@ package final class PathConfiguration: Sendable {
             || host.settings.providers.contains { self.settings.provider(named: $0)?.asksForPasswords == true }
     }
 
-    /// Returns the answer. In a redirect to one of the gateway's own pages, the path is replaced by the one for browsers.
+    /// Returns the answer. In a redirect to a page of the gateway, replaces the path by the path that browsers use.
     func placing(_ answer: LocalAnswer) -> LocalAnswer {
         let pages = self.settings.pages
         guard !pages.base.isEmpty,

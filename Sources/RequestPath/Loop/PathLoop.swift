@@ -23,7 +23,7 @@ package final class PathLoop: TurnEndTask {
     let tracer: Tracer?
     // The properties of the tracer that nearly all requests need.
     let isTraced: Bool
-    /// True if requests without a trace begin one.
+    /// True if requests without a trace begin a trace.
     let beginsTraces: Bool
     let sampler: TraceSampler
     let stage: Stage
@@ -278,7 +278,7 @@ package final class PathLoop: TurnEndTask {
         self.metrics.connectionOpened()
     }
 
-    /// Replaces `former`, which leaves the loop, by `connection`.
+    /// Replaces `former` by `connection`. `former` leaves the loop.
     func replace(_ former: any LoopConnection, by connection: any LoopConnection) {
         let index = former.listIndex
         guard index >= 0 else { return self.add(connection) }
@@ -400,7 +400,7 @@ package final class PathLoop: TurnEndTask {
         }
     }
 
-    /// Applies the current OAuth clients of the configuration. Requests that have begun keep the old ones.
+    /// Applies the current OAuth clients of the configuration. Requests that have begun keep the earlier clients.
     package func adoptClients() {
         self.clients = self.configuration.judging?.clients.snapshot ?? .empty
     }

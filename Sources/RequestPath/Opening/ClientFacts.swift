@@ -13,7 +13,7 @@ package final class ClientFacts: Sendable {
     /// The facts from the TLS handshake. `nil` if the client does not use TLS.
     let tls: TLSFacts?
 
-    /// The client's certificate, verified in the handshake. `nil` if the client has shown none.
+    /// The client's certificate, verified in the handshake. `nil` if the client has shown no certificate.
     var certificate: ClientCertificate? { self.tls?.certificate }
 
     /// - Parameter proxy: The PROXY header that the peer has sent.
@@ -48,8 +48,8 @@ package final class ClientFacts: Sendable {
     /// Returns whether the client's certificate has expired since the handshake. A new handshake would fail.
     func hasExpired(at now: UnixTime) -> Bool { self.certificate.map { $0.notAfter <= now } ?? false }
 
-    /// Returns whether the certificate shown to the client covers the requested host. True without TLS, and on listeners
-    /// for any name. A client may request other hosts than it has named in the handshake (RFC 9113 9.1.1).
+    /// Returns whether the certificate shown to the client covers the requested host. True without TLS, and on a
+    /// listener for any name. A client may request other hosts than it named in the handshake (RFC 9113 9.1.1).
     ///
     /// - Parameter bytes: The bytes of the request.
     func wasShown(_ authority: Slice, in bytes: UnsafeRawBufferPointer) -> Bool {

@@ -166,8 +166,8 @@ package struct ClientHello: Equatable, Sendable {
         list.forEachPair { version in if version == 0x0304 { self.abilities.insert(.tls13) } }
     }
 
-    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, a scheme names its curve. In
-    /// earlier versions, the suite names the kind of the key, and the groups contain its curve (RFC 8422 5.1).
+    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, a signature scheme names the
+    /// key's curve. In earlier versions, the suite names the kind of key, and the groups list the curve (RFC 8422 5.1).
     package func takes(_ certificate: CertificateFacts) -> Bool {
         let isTLS13 = self.abilities.contains(.tls13)
         guard certificate.isECDSA else {

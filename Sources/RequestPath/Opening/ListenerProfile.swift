@@ -51,7 +51,7 @@ final class ListenerProfile: Sendable {
     enum Greeting {
         /// The peer sends no header.
         case own
-        /// The peer sends a header of the PROXY protocol, which names the client.
+        /// The peer sends a PROXY header that names the client.
         case named
         /// The peer may not connect.
         case refused

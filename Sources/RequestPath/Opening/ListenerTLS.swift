@@ -7,7 +7,7 @@ package import Vocabulary
 ///
 /// Each certificate has its own context, instead of one context that exchanges its certificate during the handshake.
 /// The choice then takes no extra turn of the loop, and a session is resumed only with the certificate it began with.
-/// All contexts trust the listener's client authorities, so that no choice of a name can bypass them (CVE-2025-23419).
+/// All contexts trust the listener's client authorities: no name in a handshake can bypass them (CVE-2025-23419).
 package final class ListenerTLS: Sendable {
     /// A certificate with its context. A class, because each handshake passes it on several times.
     package final class Choice: Sendable {
@@ -85,7 +85,7 @@ package final class ListenerTLS: Sendable {
     }
 
     /// Returns the choice for a client that sends `hello`, or `nil` if there is no certificate for the client. A
-    /// certificate that has expired since it was read is chosen only if no other one fits.
+    /// certificate that has expired since it was read is chosen only if no other certificate fits.
     package func choice(for hello: ClientHello?, now: UnixTime) -> Choice? {
         let choices = self.state.withLockedValue { $0.choices }
         if choices.count == 1 { return choices[0] }
