@@ -33,7 +33,7 @@ package struct AnswerHead {
         self.host = Pinned(host)
     }
 
-    /// Lends the head, its bytes, the app's own origin, such as `http://127.0.0.1:9000`, and the public origin.
+    /// Lends the head, its bytes, the app's own origin (such as `http://127.0.0.1:9000`), and the public origin.
     @inline(__always)
     package func use(_ body: (ResponseHead, Bytes, _ origin: [UInt8], _ publicOrigin: [UInt8]) -> Void) {
         self.head.use { head in

@@ -30,8 +30,8 @@ package final class Stage {
         self.buffer = allocator.buffer(capacity: 32_768)
     }
 
-    /// Begins a new collection, unless this one is current. A stream with unsent bytes of an earlier collection keeps
-    /// them itself.
+    /// Begins a new collection, unless `collection` is current. The stream itself keeps unsent bytes of an earlier
+    /// collection.
     @inline(__always)
     private func hold(_ collection: inout Collection) {
         if collection.number == self.number { return }

@@ -91,7 +91,7 @@ struct HTTP2AnswerFields {
         case 10: ByteClass.equal(name, "connection") || ByteClass.equal(name, "keep-alive")
         case 16: ByteClass.equal(name, "proxy-connection")
         case 17: ByteClass.equal(name, "transfer-encoding")
-        // The value answers the gateway's own key. The client has sent no key.
+        // The value answers the gateway's own key, not a key of the client.
         case 20: ByteClass.equal(name, "sec-websocket-accept")
         default: false
         }

@@ -105,7 +105,7 @@ package struct JudgeFindings {
     /// True if the gateway's certificate does not cover the host, or if the client's has expired since the handshake.
     package var isMisdirected = false
     /// The certificate of the client that sent the request. `nil` if the client has none or the request is a check. The
-    /// driver keeps it, because a counted reference would cost every request.
+    /// driver keeps the certificate, because a counted reference would cost every request.
     package unowned(unsafe) var certificate: ClientCertificate?
     /// The gateway's own request id and, if a trusted proxy sent one, the proxy's request id.
     package var requestID: RequestID
@@ -171,7 +171,7 @@ package enum JudgeEvent {
     /// A transfer token that the user is asked to confirm, with the reason. The reason is `nil` if users are always
     /// asked.
     case asked(Reason?, HandoffRequest)
-    /// A field that names the client of a proxy, from an untrusted peer.
+    /// An untrusted peer has sent this field, which names the client of a proxy.
     case strayForwarding(field: String)
     /// No host has this name.
     case unknownHost(Slice)

@@ -5,7 +5,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The transfer tokens of one request, which are tried one after another. A class, because each step passes them on.
+/// The transfer tokens of one request. They are tried one after another. A class, because each step passes them on.
 final class HandoffTrial {
     /// The treatment of a token in the query.
     enum ParameterTreatment {
@@ -167,7 +167,7 @@ extension RequestJudge {
         return request
     }
 
-    /// Consumes the token of `trial`, after a look-up of the session of the browser's cookie.
+    /// Looks up the session of the browser's cookie, then consumes the token of `trial`.
     private mutating func prepare(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         if let existing = trial.existing { return self.consume(trial, existing, given) }
         guard let cookie = self.credentials.cookies.session.value else { return self.askProvider(trial, given) }

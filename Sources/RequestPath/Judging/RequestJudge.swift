@@ -13,11 +13,11 @@ package import Vocabulary
 ///                                 │                                 ▲
 ///                                 └─▶ existing ─▶ consuming ────────┘
 ///                                        ▲            │
-///                                        └────────────┘  the token in the query, after the one in the cookie
+///                                        └────────────┘  the token in the query, after the token in the cookie
 /// ```
-/// A session whose token is bound to a key also waits for its proof (`redeeming`) and is then looked up again
+/// If a session's token is bound to a key, its proof is redeemed (`redeeming`), and the session is looked up again
 /// (`proven`). Every step may end with an answer instead. The request waits for its driver in `session`, `existing`,
-/// `consuming`, `redeeming` and `proven`. The route is fixed before the credentials. Credentials are read only once.
+/// `consuming`, `redeeming` and `proven`. The route is fixed before credentials are read. They are read only once.
 ///
 /// The driver lends the head and its bytes to each step. The judge keeps only slices. The judge reads no clock and does
 /// no I/O. Time, peer and configuration come from `JudgingContext`, and events to be recorded are in `findings`. The
@@ -35,7 +35,7 @@ package struct RequestJudge {
         case head
         /// The session that the request presents is being looked up.
         case session
-        /// The browser's session is being looked up, before its transfer token is consumed.
+        /// The browser's session is being looked up, before a transfer token is consumed.
         case existing(HandoffTrial)
         /// A transfer token is being consumed.
         case consuming(HandoffTrial)

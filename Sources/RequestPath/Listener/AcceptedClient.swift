@@ -48,7 +48,7 @@ package struct AcceptedClient: Sendable {
         self.gate = gate
     }
 
-    /// Opens the client's connection, without a `ClientOpening` if it begins with HTTP/1. Called on its loop.
+    /// Opens the connection, without a `ClientOpening` if it begins with HTTP/1. Called on the connection's loop.
     ///
     /// - Parameter stream: The client's stream, not started yet.
     package func open(_ stream: any ClientByteStream, on loop: PathLoop) {

@@ -12,7 +12,7 @@ package protocol LoopConnection: AnyObject {
     /// The number of queued bytes that the client has not accepted.
     var unsentBytes: Int { get }
 
-    /// Calls `body` with each request that has begun, and with exchanges without a request. `body` must not end any.
+    /// Calls `body` with each request that has begun, and with idle exchanges. `body` must not end any of them.
     func eachRequest(_ body: (any LoopRequest) -> Void)
     /// Checks the deadlines. Called four times a second.
     func sweep(_ now: NIODeadline)

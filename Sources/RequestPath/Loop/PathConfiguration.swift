@@ -7,7 +7,7 @@ package import Settings
 import SignOn
 import Vocabulary
 
-/// The settings in the form that the request path uses. Created once per reload, immutable, shared by all loops.
+/// The settings in the form that the request path uses. Created at start and at each reload. All loops share it.
 package final class PathConfiguration: Sendable {
     /// The timeouts of the settings as `TimeAmount`, and the minimum rate of a request's body.
     package struct Timeouts: Sendable {

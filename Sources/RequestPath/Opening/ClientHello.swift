@@ -16,7 +16,7 @@ package struct ClientHello: Equatable, Sendable {
         case complete(ClientHello?)
     }
 
-    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if none exists.
+    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` without such a name.
     package private(set) var serverName: String?
     /// The protocols that the client offers (RFC 7301). `nil` if the client offers none.
     package private(set) var protocols: [String]?
@@ -159,7 +159,7 @@ package struct ClientHello: Equatable, Sendable {
         }
     }
 
-    /// Records TLS versions (RFC 8446 4.2.1).
+    /// Records whether the client supports TLS 1.3 (RFC 8446 4.2.1).
     private mutating func noteVersions(_ content: HelloReader) {
         var content = content
         guard let list = content.vector(1) else { return }
