@@ -7,7 +7,7 @@ package import Settings
 import SignOn
 import Vocabulary
 
-/// The settings in the form that the request path uses. Created at start and at each reload. All loops share it.
+/// The settings in the form of the request path. Created at start and by each reload, immutable, shared by all loops.
 package final class PathConfiguration: Sendable {
     /// The timeouts of the settings as `TimeAmount`, and the minimum rate of a request's body.
     package struct Timeouts: Sendable {

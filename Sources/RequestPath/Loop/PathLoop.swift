@@ -400,7 +400,7 @@ package final class PathLoop: TurnEndTask {
         }
     }
 
-    /// Applies the current OAuth clients of the configuration. Requests that have begun keep the earlier clients.
+    /// Applies the current OAuth clients of the configuration. Waiting requests use them from their next step on.
     package func adoptClients() {
         self.clients = self.configuration.judging?.clients.snapshot ?? .empty
     }

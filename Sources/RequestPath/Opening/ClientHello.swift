@@ -16,7 +16,7 @@ package struct ClientHello: Equatable, Sendable {
         case complete(ClientHello?)
     }
 
-    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` without such a name.
+    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if invalid.
     package private(set) var serverName: String?
     /// The protocols that the client offers (RFC 7301). `nil` if the client offers none.
     package private(set) var protocols: [String]?
