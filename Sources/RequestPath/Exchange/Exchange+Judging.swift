@@ -233,10 +233,10 @@ extension Exchange {
         case handoff(JudgedHandoff)
         /// The reason for rejecting a DPoP proof. `nil` if the proof is new.
         case proof(DPoPRefusal?)
-        /// The store failed. The request is refused with this reason.
+        /// The store or a provider failed. The request is refused with this reason.
         case unavailable(StoreError, Reason)
 
-        /// Why the store gave no answer. `nil` if the store has answered.
+        /// Why the store or the provider gave no answer. `nil` if it has answered.
         var failure: Reason? {
             if case .unavailable(_, let reason) = self { reason } else { nil }
         }

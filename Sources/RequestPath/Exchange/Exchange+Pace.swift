@@ -16,7 +16,7 @@ extension Exchange: LoopRequest {
         self.pace = pace
     }
 
-    /// The party that must act next if no bytes wait for the client.
+    /// The side that keeps the app's connection in use if no bytes wait for the client.
     private var debt: ClientPace.Debt {
         if self.tunnel != nil { return .nobody }
         if !self.facts.isRequestWhole {

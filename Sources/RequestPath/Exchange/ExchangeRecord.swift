@@ -24,7 +24,7 @@ struct ExchangeRecord: ~Copyable {
     var isAppsAnswer = false
     /// Whether the request was forwarded, or would have been forwarded if the app had been reachable.
     var isForwarded = false
-    /// True if the stream's connection has carried other requests. The app may have closed it just before this one.
+    /// True if the stream's connection has carried other requests. The app may have closed it just before this request.
     var upstreamReused = false
     /// The server that was chosen last, if the app has several servers.
     var server: UpstreamServer?

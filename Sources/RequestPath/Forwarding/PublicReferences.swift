@@ -10,7 +10,7 @@ package struct PublicReferences {
     ///   - prefixes: The difference between the app's paths and the public paths. `nil` if there is no difference.
     ///   - ownOrigins: The origins that the app may write, in addition to the public origin. Example:
     ///     `http://127.0.0.1:9000`.
-    ///   - publicOrigin: The origin that replaces the own origins.
+    ///   - publicOrigin: The origin that replaces the app's own origins.
     package init(_ prefixes: PathPrefixes?, ownOrigins: [[UInt8]], publicOrigin: [UInt8]) {
         self.prefixes = prefixes
         self.ownOrigins = ownOrigins
@@ -119,7 +119,7 @@ package struct PublicReferences {
         writer.write(cookie, from: path.upperBound)
     }
 
-    /// Returns whether browsers accept the cookie only with the path `/`. They ignore the letter case of this prefix.
+    /// Returns whether browsers accept the cookie only with the path `/`: its name begins with `__Host-` in any case.
     private static func isBoundToHost(_ cookie: UnsafeBufferPointer<UInt8>) -> Bool {
         let name = ByteClass.trimmed(cookie)
         return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")

@@ -10,7 +10,7 @@ import Vocabulary
 final class AssertionRenewals {
     /// The number of signatures made before the loop continues.
     private static let batch = 4
-    /// The pause between two batches. The loop then serves its connections. Without a delay, a task would run first.
+    /// The pause between two batches, for serving connections. Without a delay, the next batch would run first.
     private static let pause = TimeAmount.milliseconds(1)
 
     private struct Due {

@@ -55,8 +55,8 @@ final class RequestTrace: TracedRequest {
     private(set) var method = KnownMethod.other
     /// The start of the current attempt to reach the app. `nil` if there is no attempt.
     var attemptBegan: NIODeadline?
-    /// The server that was tried last. The connection's next request usually tries this server again. It is kept until
-    /// then, because releasing it costs more than the memory.
+    /// The server that was tried last. Kept between requests: the connection's next request usually tries this server
+    /// again, and releasing the reference costs more than the memory.
     var server: UpstreamServer?
     /// The time at which the attempt's answer was complete.
     var attemptEnded: NIODeadline?
