@@ -190,7 +190,6 @@ extension Exchange {
         self.metrics.sessionResolved(source)
     }
 
-    /// Records the judge's events.
     private func record(_ base: Bytes) {
         let events = self.record.judge.findings.events
         self.record.judge.findings.events = []

@@ -50,7 +50,6 @@ final class RequestTrace: TracedRequest {
     private var version = SpanWords.Version.http11
     /// The last session named in a span, and its text. Most requests of a connection belong to one session.
     private var session = (name: Fingerprint(0), text: Fingerprint(0).characters)
-    /// The peer of the connection.
     private var peer: IPAddress?
     private(set) var method = KnownMethod.other
     /// The start of the current attempt to reach the app. `nil` if there is no attempt.
@@ -62,7 +61,6 @@ final class RequestTrace: TracedRequest {
     var attemptEnded: NIODeadline?
     /// The pending store operation of the request, and the time at which it began. `nil` if none is pending.
     var storeAsked: (at: NIODeadline, operation: StaticString)?
-    /// The number of failed attempts.
     var failedAttempts = 0
 
     init(_ id: TraceID, of tracer: Tracer) {
@@ -186,7 +184,6 @@ final class RequestTrace: TracedRequest {
 
 /// The words that nearly all spans share. Tracers keep them, because each use of a global checks its initialisation.
 final class SpanWords: Sendable {
-    /// The version of HTTP.
     enum Version {
         case http10, http11, http2
     }
