@@ -36,7 +36,7 @@ enum Step {
 
 /// Drives the request's judge: looks up sessions, consumes tokens, records the judge's events.
 extension Exchange {
-    /// Judges a request. If the request must wait, keeps its head and bytes for the event that continues it.
+    /// Judges a request. If the request must wait, keeps its head and bytes for the event that continues the request.
     ///
     /// - Parameters:
     ///   - head: The loop's head.
@@ -66,13 +66,13 @@ extension Exchange {
         return step
     }
 
-    /// Keeps the host if its name is under a wildcard, because the loop may release it before the request ends.
+    /// Keeps the host if its name is under a wildcard: the loop may release such a host before the request ends.
     @inline(__always)
     func keepNamedHost() {
         if let host = self.record.pinnedHost, host.use({ $0.isNamed }) { self.namedHost = host.counted }
     }
 
-    /// Records whether the client wants a page instead of a document if it is refused, and the language of the page.
+    /// Records whether a refusal of the request must be a page instead of a document, and the language of the page.
     @inline(__always)
     func noteReader(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) {
         guard Navigation.wantsPage(head, base) else { return }
@@ -92,7 +92,7 @@ extension Exchange {
         self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
-    /// Returns the judging context for one event. All steps of the event share it, because making it counts references.
+    /// Returns the judging context of one event. The event's steps share it, because a new context counts references.
     private func given(_ head: RequestHead, _ base: Bytes, _ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
             head,
@@ -109,7 +109,7 @@ extension Exchange {
         )
     }
 
-    /// Performs the judge's actions until one of them must wait or is the last.
+    /// Performs the judge's actions until an action must wait or no other action follows.
     private func follow(_ action: consuming JudgeAction, _ given: JudgingContext) -> Step {
         let base = given.base
         var next = action
@@ -190,7 +190,6 @@ extension Exchange {
         self.metrics.sessionResolved(source)
     }
 
-    /// Records the judge's events.
     private func record(_ base: Bytes) {
         let events = self.record.judge.findings.events
         self.record.judge.findings.events = []
@@ -233,10 +232,10 @@ extension Exchange {
         case handoff(JudgedHandoff)
         /// The reason for rejecting a DPoP proof. `nil` if the proof is new.
         case proof(DPoPRefusal?)
-        /// The store failed. The request is refused with this reason.
+        /// The store or a provider failed. The request is refused with this reason.
         case unavailable(StoreError, Reason)
 
-        /// Why the store gave no answer. `nil` if the store has answered.
+        /// Why the store or the provider gave no answer. `nil` if it has answered.
         var failure: Reason? {
             if case .unavailable(_, let reason) = self { reason } else { nil }
         }

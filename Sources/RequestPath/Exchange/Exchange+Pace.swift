@@ -1,8 +1,8 @@
 package import NIOCore
 import Vocabulary
 
-/// Measures the pace at which the client of a request in flight reads and sends, four times a second while many
-/// requests are in flight at the app.
+/// Measures how fast the client of a request in flight reads and sends. The measurement runs four times a second while
+/// many requests are in flight at the app.
 extension Exchange: LoopRequest {
     /// Measures the bytes that the client has accepted and sent.
     func notePace(_ now: NIODeadline) {
@@ -16,7 +16,7 @@ extension Exchange: LoopRequest {
         self.pace = pace
     }
 
-    /// The party that must act next if no bytes wait for the client.
+    /// The side that keeps the app's connection in use if no bytes wait for the client.
     private var debt: ClientPace.Debt {
         if self.tunnel != nil { return .nobody }
         if !self.facts.isRequestWhole {

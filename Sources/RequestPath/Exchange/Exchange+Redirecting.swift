@@ -27,8 +27,8 @@ extension Exchange {
     }
 
     /// Returns whether the request is an ACME HTTP challenge that an app answers (RFC 8555 8.3): a GET or HEAD of a
-    /// token, without a query, on a public route for ACME challenges only. Such a request is judged and forwarded like
-    /// a request to any other listener.
+    /// token, without a query. The host must use https, and the route must be public and for ACME challenges only. Such
+    /// a request is judged and forwarded like a request to any other listener.
     func isAskedForProof(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         guard head.knownMethod == .get || head.knownMethod == .head, !head.hasQuery, !head.isWebSocketUpgrade else {
             return false

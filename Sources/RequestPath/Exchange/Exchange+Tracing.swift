@@ -5,17 +5,17 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Writes the spans of a request: its own, and one for each store operation and for each attempt to reach the app. Each
-/// span is written when its operation has ended.
+/// Writes the spans of a request: one for the request itself, one for each store operation, and one for each attempt to
+/// reach the app. A span is written after its operation has ended.
 extension Exchange {
     /// Decides, once, whether the request is traced. Continues the trace in `traceparent` only for a trusted client.
-    /// Otherwise, anybody could have all requests recorded, or write into the traces of others.
+    /// Otherwise, any client could have all of its requests recorded, or write into the traces of others.
     @inline(__always)
     func beginTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         let isNamed = head.line(.traceParent) != nil
         if self.loop.beginsTraces {
-            // The request id is also used as the trace id, so that the trace can be found. All bits of its lower half
-            // must look random, because the sampler compares them.
+            // The request id is also used as the trace id, so that the trace can be found by the request id. All bits
+            // of the lower half must look random, because the sampler compares this half with a limit.
             let seed = self.record.requestID.seed
             let low = TraceLog.mixed(self.record.requestID.sequence &+ seed)
             self.record.requestID.sequence = low
@@ -92,7 +92,7 @@ extension Exchange {
         return TraceID(high: self.record.requestID.seed, low: self.record.requestID.sequence)
     }
 
-    /// The trace context for the app. `nil` if the client's trace fields are forwarded unchanged.
+    /// The trace context for the app. `nil` if the gateway writes no trace fields of its own.
     @inline(__always)
     var forwardedTrace: ForwardedTrace? {
         if let told = self.record.toldTrace {
@@ -217,13 +217,13 @@ extension Exchange {
         static var hasStatus: UInt64 { 1 &<< 8 }
         static var hasSession: UInt64 { 1 &<< 9 }
         static var hasParent: UInt64 { 1 &<< 10 }
-        /// Set if the pattern ends with the origin of a URL, to which each span appends its path.
+        /// Set if the pattern ends with the origin of a URL. Each span appends its path to the origin.
         static var hasURL: UInt64 { 1 &<< 11 }
         static var isAllowed: UInt64 { 1 &<< 12 }
         static var isDenied: UInt64 { 1 &<< 13 }
         static var isCached: UInt64 { 1 &<< 14 }
         static var isStored: UInt64 { 1 &<< 15 }
-        /// Set if the request was for one of the gateway's endpoints, whose path is not part of an attribute run.
+        /// Set for a request to one of the gateway's endpoints. The endpoint's path is not part of an attribute run.
         static var isEndpoints: UInt64 { 1 &<< 16 }
 
         @inline(__always)
@@ -352,7 +352,7 @@ extension Exchange {
         span.end()
     }
 
-    /// Writes the fault of the request or its answer.
+    /// Writes the fault of the request or of its answer.
     ///
     /// - Parameters:
     ///   - told: The reason in the access line.
@@ -396,7 +396,7 @@ extension Exchange {
         of trace: RequestTrace,
         _ tracer: Tracer
     ) -> SpanPattern {
-        // The pattern needs no times, because each span sets its own.
+        // The pattern needs no times, because each span sets its own times.
         var head = SpanHead(trace: trace.id, span: trace.span, kind: .server, start: 0, end: 0)
         head.parent = trace.parent
         head.isParentRemote = true

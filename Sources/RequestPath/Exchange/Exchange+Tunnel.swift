@@ -69,12 +69,12 @@ extension Exchange: SessionHolder {
     func sweepTunnel(_ now: NIODeadline) {
         guard let tunnel = self.tunnel else { return }
         if self.loop.closesIdle, !tunnel.isLeaving {
-            // The tunnel is ended here, because its peers would not end it by themselves in the remaining time.
+            // The gateway ends the tunnel, because client and app would not end it by themselves in the remaining time.
             self.tunnel?.isLeaving = true
             if !tunnel.fromApp.isWithinFrame { return self.leaveTunnel() }
         }
         if tunnel.clientHasEnded, let upstream = self.upstream {
-            // The write timeout begins again each time the app accepts remaining bytes, also after the last.
+            // The write timeout restarts each time the app accepts remaining bytes, including the last ones.
             let waiting = upstream.unacknowledgedBytes
             if waiting > 0, self.facts.appOutput.moves(waiting, now: now) { self.facts.lastProgress = now }
             if now - self.facts.lastProgress > self.configuration.timeouts.write {
@@ -88,16 +88,16 @@ extension Exchange: SessionHolder {
         self.checkSession()
     }
 
-    /// Ends a WebSocket because the gateway stops. Both peers get the status `goingAway`.
+    /// Ends a WebSocket because the gateway stops. The close frames have the status `goingAway`.
     func leaveTunnel() {
         self.closeTunnel(.gatewayDraining, .goingAway)
     }
 
     /// Ends the stream of a session that has ended. A WebSocket gets a close frame between two frames. Any other stream
-    /// is aborted. An answer that has not begun may become a stream, and then ends at the next sweep.
+    /// is aborted. If an answer that has not begun yet becomes a stream, the stream ends at the next sweep.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
-        // The ended session permitted the request, so the app must not get it. A retry by the client is judged again.
+        // The app must not get a request that the ended session permitted. A retry by the client is judged again.
         if self.phase == .queued { return self.refuseQueued() }
         self.endStream(.sessionRevoked, .policyViolation)
     }
@@ -133,7 +133,7 @@ extension Exchange: SessionHolder {
         if tunnel.fromClient.mayClose, !tunnel.clientHasEnded {
             self.upstream?.tunnel(ByteBuffer(bytes: status.maskedCloseFrame))
         }
-        // Bytes that a user sent before the session ended are dropped.
+        // Unless the gateway stops, unsent bytes for the app are dropped: the session may no longer be valid.
         if status == .goingAway { self.finishUpstream() } else { self.dropUpstream() }
         self.finish(reason)
     }

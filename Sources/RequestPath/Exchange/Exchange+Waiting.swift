@@ -10,7 +10,7 @@ extension Exchange {
         if let bytes = self.waitingBytes.take() { self.loop.giveBack(bytes) }
     }
 
-    /// Waits for a future of this loop, then calls `then` with its result, unless the exchange has ended by then.
+    /// Waits for a future of this loop. Calls `then` with the result, unless the exchange has ended in the meantime.
     func await<Value>(
         _ future: EventLoopFuture<Value>,
         _ then: @escaping (Exchange, Result<Value, any Error>) -> Void

@@ -21,7 +21,7 @@ package import Vocabulary
 ///     └────────── ending ◀────────┴─────────┘         ending: until the system has taken the answer's last bytes
 /// ```
 ///
-/// Used only on the loop of its connection. Nothing is shared.
+/// Used only on the event loop of its connection.
 package final class Exchange {
     enum Phase: Equatable {
         case idle, judging, waiting, collecting, expecting, connecting, queued, exchange, tunnel, ending
@@ -44,7 +44,7 @@ package final class Exchange {
     var configuration: PathConfiguration
     /// The client's stream, from `attach` to `detach`.
     private(set) var stream: (any ClientStream)?
-    /// True if the requests come over HTTP/2. Their heads do not show this, because they are written as HTTP/1.
+    /// True if the requests come over HTTP/2. The heads do not show this, because HTTP/2 heads are rewritten as HTTP/1.
     private(set) var isHTTP2 = false
 
     var phase = Phase.idle
@@ -62,9 +62,9 @@ package final class Exchange {
     /// The form of the check. `nil` if the request is not a check.
     var check: CheckForm?
     var checkResult = CheckResult.denied
-    /// The app's side, set when the head is given to a stream.
+    /// The app's side of the exchange. Set when the head is handed to a stream.
     package internal(set) var upstream: (any AppStream)?
-    /// The rewriter of an answer whose references to the app are made public. `nil` for other answers.
+    /// Rewrites an answer's references to the app as public ones. `nil` for answers that are not rewritten.
     var multistatus: MultistatusBody?
     /// The pace at which the client reads and sends. Measured while many requests are in flight at the app.
     var pace: ClientPace?
@@ -80,7 +80,7 @@ package final class Exchange {
     var namedHost: HostEntry?
 
     /// - Parameters:
-    ///   - peer: The address of the client, or of the proxy in front.
+    ///   - peer: The address of the client, or of the proxy through which the client connects.
     ///   - service: The service that the requests get.
     ///   - client: The facts about the client that were found when its connection was opened. `nil` if there are none.
     package init(loop: PathLoop, peer: IPAddress, service: RequestService = .apps, client: ClientFacts? = nil) {
@@ -105,7 +105,7 @@ package final class Exchange {
         self.isHTTP2 = stream.isHTTP2
     }
 
-    /// Releases the stream, which has ended.
+    /// Releases the stream after its end.
     package func detach() {
         self.stream = nil
         if self.record.trace == nil, let trace = self.keptTrace.take() { self.tracer?.use { $0.giveBack(trace) } }
@@ -195,7 +195,7 @@ package final class Exchange {
         }
         self.facts.isOpen = true
         self.record.startedAt = .now()
-        // Not the loop's time, which is a little older: the access line must not precede earlier requests' events.
+        // The loop's time is a little older. With it, the access line could precede earlier requests' events.
         if self.loop.accessLog != nil { self.record.log.startedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.record.requestID = self.loop.nextRequestID()
@@ -217,7 +217,7 @@ package final class Exchange {
         }
     }
 
-    /// Consumes the next `count` bytes of `content`, which belong to the body. A call of `bodyCame` follows.
+    /// Consumes the next `count` bytes of `content` as part of the body. A call of `bodyCame` follows.
     package func takeBody(_ count: Int, of content: inout ByteBuffer) {
         self.record.bytesIn &+= count
         if self.phase == .collecting {
@@ -248,7 +248,7 @@ package final class Exchange {
         }
     }
 
-    /// Makes the client's stream pass on the bytes of the body that it has kept.
+    /// Makes the client's stream pass on the body bytes that the stream has kept.
     func process() {
         self.stream?.passBody()
     }
@@ -306,13 +306,13 @@ package final class Exchange {
         self.upstream = nil
     }
 
-    /// Ends the exchange with the app, which still gets the bytes that were written for it.
+    /// Ends the exchange with the app. The app still gets the bytes that were written for it.
     func finishUpstream() {
         self.upstream?.finish()
         self.upstream = nil
     }
 
-    /// Ends the exchange within its answer, so that the client can see that the answer is incomplete.
+    /// Ends the exchange and aborts the client's stream, so that the client sees that the answer is incomplete.
     func abort(_ reason: Reason) {
         self.dropUpstream()
         self.releaseUpstreamHead()
@@ -323,7 +323,7 @@ package final class Exchange {
         self.stream?.abort()
     }
 
-    /// Records the end of a request that gets no answer, because the client's error has ended its stream.
+    /// Aborts and records a request whose stream has ended because of the client's error.
     ///
     /// - Parameters:
     ///   - head: The reason if the request has not begun.
@@ -367,7 +367,7 @@ package final class Exchange {
         return true
     }
 
-    /// Releases a head that no stream to the app owns.
+    /// Releases the head for the app if no stream to the app owns it.
     func releaseUpstreamHead() {
         if let head = self.upstreamHead.take() { self.loop.giveBack(head.intoBuffer()) }
     }

@@ -14,9 +14,9 @@ struct ExchangeFacts: ~Copyable {
     var isOpen = false
     var lastProgress = NIODeadline.uptimeNanoseconds(0)
     var method = KnownMethod.other
-    /// True for a HEAD request, whose answer has no content.
+    /// True for a HEAD request. Its answer has no content.
     var wantsHeadOnly = false
-    /// Whether the request has a body, which may turn out to be empty.
+    /// Whether the request has a body. The body may turn out to be empty.
     var hasBody = false
     /// Whether the body has a declared length other than 0.
     var hasSizedBody = false
@@ -38,7 +38,7 @@ struct ExchangeFacts: ~Copyable {
     var appOutput = OutputWatch()
     /// Whether the app has received the whole request.
     var isRequestTaken = false
-    /// Whether content was passed on in either direction since the last check for a use of the session.
+    /// Whether content was passed on in either direction since the gateway last checked whether the session is in use.
     var hasPayload = false
     /// The number of bytes that the client has sent into a tunnel.
     var tunnelInput = 0
@@ -52,7 +52,7 @@ struct ExchangeFacts: ~Copyable {
     var isRepeated = false
     /// The servers of the app that have failed for the request (`StreamWaiter.failedServers`).
     var failedServers: UInt64 = 0
-    /// The time at which the head was sent to the app. `nil` if it was not sent or the request is not recorded.
+    /// The time at which the head was sent to the app. `nil` if no head was sent or the request is not recorded.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture
     /// The time until which a queued request waits for a stream, or a request waits for the first bytes of its body.

@@ -18,17 +18,17 @@ struct ExchangeRecord: ~Copyable {
     private(set) var nanoseconds: Int64 = 0
     var sessionSource = SessionSource.none
     var status = 0
-    /// The reason for an answer that the client did not ask for, such as a refusal. `nil` if it gets what it asked for.
+    /// The reason for an answer that the client did not ask for, such as a refusal. `nil` for any other answer.
     private(set) var reason: Reason?
     /// True if the app gave the answer, false if the gateway did.
     var isAppsAnswer = false
-    /// Whether the request was forwarded, or would have been if the app could be reached.
+    /// Whether the request was forwarded, or would have been forwarded if the app had been reachable.
     var isForwarded = false
-    /// True if the stream to the app is on a reused connection, which the app may have closed just before the request.
+    /// True if the stream's connection has carried other requests. The app may have closed it just before this request.
     var upstreamReused = false
-    /// The server of the app that was chosen last, if it has several.
+    /// The server that was chosen last, if the app has several servers.
     var server: UpstreamServer?
-    /// The number of bytes of the request's body. `bytesOut` is the number for the answer.
+    /// The number of bytes of the request's body. `bytesOut` is the number of bytes of the answer's content.
     var bytesIn = 0
     var bytesOut = 0
     /// The values for the access log and the traces.
@@ -48,8 +48,8 @@ struct ExchangeRecord: ~Copyable {
         self.reason = reason == .sessionUnknown ? self.absence ?? reason : reason
     }
 
-    /// The decision, or `nil` if the connection ended before it. A permitted request that the gateway answers itself,
-    /// because its app failed, is denied with the reason of the failure, so that the metrics name it.
+    /// The decision. `nil` if the connection ended before the decision. If the gateway answers a permitted request
+    /// itself because the app failed, the request counts as denied, so that the metrics name the reason of the failure.
     @inline(__always) var decision: RequestDecision? {
         guard let reason = self.reason, !(self.isForwarded && self.isAppsAnswer) else { return .allowed }
         guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
@@ -76,14 +76,14 @@ struct ExchangeRecord: ~Copyable {
 struct LoggedRequest: ~Copyable {
     /// The start of the request by the machine's time.
     var startedAt = UnixTime(milliseconds: 0)
-    /// The bytes of the head. `nil` if the head was refused: it may hold arbitrary bytes, so nothing is logged.
+    /// The bytes of the head. `nil` if the head was refused: such a head may hold arbitrary bytes and is not logged.
     private(set) var bytes: ByteBuffer?
     private(set) var method = Slice.empty
     private(set) var path = Slice.empty
     private(set) var authority = Slice.empty
     private(set) var userAgent: Slice?
     private(set) var referer: Slice?
-    /// The value of `traceparent`. Empty if the request has none or several.
+    /// The value of `traceparent`. Empty if the request has no such field or several.
     private(set) var traceParent = Slice.empty
     /// The protocol of the request.
     private(set) var version: StaticString = ""

@@ -4,8 +4,8 @@ import Vocabulary
 
 /// The texts of an explanation about paths and answers.
 extension Explanation {
-    /// Returns the normalised path, if it differs from the path as sent, and the reading of apps that decode twice or
-    /// treat a backslash as a slash.
+    /// Returns lines about the path: the normalised path, if it differs from the path as sent, and the path as read by
+    /// apps that decode twice or treat a backslash as a slash.
     func reading(_ given: JudgingContext) -> [String] {
         guard case .read(let reading) = PathReading.read(given.head.path.bytes(in: given.base), into: given.scratch),
             !reading.isRaw
@@ -45,8 +45,8 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns a line of a head with secrets hidden: credentials for the app, assertions, which the app would accept,
-    /// and fields set by the route, which may be a secret between the gateway and the app.
+    /// Returns a line of a head with secrets hidden: credentials for the app, assertions (an app would accept them),
+    /// and fields set by the route (their values may be secrets between the gateway and the app).
     static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
         if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
             return "\(field.name): <set by the route>"

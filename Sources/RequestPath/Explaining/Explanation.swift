@@ -16,7 +16,7 @@ package struct Explanation: Sendable {
     package private(set) var leadsToSignIn = false
     /// The first session-transfer token that would be consumed. `nil` if no token would be consumed.
     package private(set) var handoff: HandoffRequest?
-    /// The route on which the asking proxy may forward the request. `nil` if it may not, or if no proxy asks.
+    /// The route on which the asking proxy may forward the request. `nil` if the proxy may not, or if no proxy asks.
     package private(set) var granted: (host: PublicURL, route: RouteSettings)?
     /// The form of the proxy's check, and the profile for answering it. `nil` if no proxy asks.
     private var check: (form: CheckForm, profile: AuthorizationProfile)?
@@ -27,10 +27,10 @@ package struct Explanation: Sendable {
     ///
     /// - Parameters:
     ///   - peer: The address from which the request comes.
-    ///   - session: The only live session, found for a request with its token. `nil` if none exists. Must be used on
-    ///     its own loop.
+    ///   - session: The only session that a token in the request can find. `nil` if no token finds a session. Call this
+    ///     initializer on the loop of the session.
     ///   - authority: Distinguishes tokens of the gateway from other tokens.
-    ///   - certificate: The certificate that the client has proven. `nil` if it has proven none.
+    ///   - certificate: The certificate that the client has proven to own. `nil` if there is no such certificate.
     ///   - checkPath: The path at which a proxy asks about the request. `nil` if the client itself sends the request.
     package init(
         of bytes: [UInt8],
@@ -83,7 +83,7 @@ package struct Explanation: Sendable {
     }
 
     /// Returns the device of the session that the head's sender would get: the client's address, as trusted proxies
-    /// report it, and its network. For a refused head, returns the peer's device.
+    /// report it, and its network. For a refused or incomplete head, returns the device of the peer.
     package static func device(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -112,7 +112,7 @@ package struct Explanation: Sendable {
 
     // MARK: Steps
 
-    /// The live session, and the authority with which a token finds it.
+    /// The live session, and the authority that reads the session's key from a token.
     private struct Known {
         let live: CachedSession?
         let authority: TokenAuthority

@@ -1,4 +1,4 @@
-/// The gateway's changes to an app's answer, in every protocol. Everything else stays unchanged.
+/// The gateway's changes to an app's answer, in every protocol. The rest of the answer stays unchanged.
 ///
 /// Not copyable, because copies would count references.
 package struct AnswerChanges: ~Copyable {
@@ -7,7 +7,7 @@ package struct AnswerChanges: ~Copyable {
     /// The gateway's own field lines, such as `Set-Cookie` and CORS fields, each with its CRLF.
     package var extraLines: [UInt8] = []
     package var requestID: RequestID
-    /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.
+    /// Whether the upstream is the identity provider. Its own fields may have the names of identity fields.
     package var keepsIdentityNames = false
     /// The route if it changes the answers of its app. `nil` otherwise.
     package var route: Pinned<RouteEntry>?
@@ -33,7 +33,7 @@ package struct AnswerHead {
         self.host = Pinned(host)
     }
 
-    /// Lends the head, its bytes, the app's own origin, such as `http://127.0.0.1:9000`, and the public origin.
+    /// Lends the head, its bytes, the app's own origin (such as `http://127.0.0.1:9000`), and the public origin.
     @inline(__always)
     package func use(_ body: (ResponseHead, Bytes, _ origin: [UInt8], _ publicOrigin: [UInt8]) -> Void) {
         self.head.use { head in

@@ -23,15 +23,15 @@ package protocol FreeStream: AnyObject {
 package protocol AppStream: AnyObject {
     /// False while too many bytes are queued.
     var isWritable: Bool { get }
-    /// Whether the head was sent. Nothing is sent earlier.
+    /// Whether the head was sent. Nothing is sent before the head.
     var hasSent: Bool { get }
     /// Whether a byte of the answer has arrived.
     var hasAnswered: Bool { get }
-    /// The number of written bytes that the app has not acknowledged. Reading it costs a system call.
+    /// The number of written bytes that the app has not acknowledged. Reading this number costs a system call.
     var unacknowledgedBytes: Int { get }
     /// The server of the stream's app. The connection keeps a reference to it.
     var server: Pinned<UpstreamServer> { get }
-    /// Whether the connection has carried other requests, so that the app may have been closing it.
+    /// Whether the connection has carried other requests. The app may then be closing the connection already.
     var isReused: Bool { get }
     /// Identifies the room (`AppRoom`) in which the stream is counted.
     var room: ObjectIdentifier { get }
@@ -44,8 +44,8 @@ package protocol AppStream: AnyObject {
     func flush()
     /// Sends everything that was written and the end of the body.
     func complete()
-    /// Ends the body as `complete` does, with these trailers. The stream drops them if it cannot carry them, or if the
-    /// app could not read them.
+    /// Ends the body as `complete` does, with these trailers. The trailers are dropped if the stream cannot carry them,
+    /// or if the app could not read them.
     func complete(with trailers: Trailers)
     /// Returns the head, to be sent on another stream. `nil` if the app has begun its answer.
     func takeBack() -> PermittedHead?
@@ -72,7 +72,7 @@ extension AppStream {
     package func complete(with trailers: Trailers) { self.complete() }
 }
 
-/// The client's side of one exchange with an app, which receives the answer. The exchange may end during each call.
+/// The client's side of one exchange with an app. It receives the answer. The exchange may end during each call.
 package protocol AnswerReceiver: AnyObject {
     /// The method of the request.
     var method: KnownMethod { get }
@@ -116,10 +116,10 @@ package protocol AnswerReceiver: AnyObject {
     /// Called when the app has closed the tunnel.
     func tunnelEnded()
 
-    /// Called when the app cannot be reached, does not answer, cuts its answer off, or sends a malformed one. The last
-    /// call of the exchange.
+    /// Called when the app cannot be reached, does not answer, cuts its answer off, or sends a malformed answer. The
+    /// last call of the exchange.
     func upstreamFailed(_ reason: Reason)
-    /// Called when the app sent bytes before the head was sent. The last call of the exchange.
+    /// Called when the app sent bytes before the request's head was sent. The last call of the exchange.
     func upstreamSpokeFirst()
 }
 
@@ -129,9 +129,9 @@ extension AnswerReceiver {
 
 /// An exchange that waits for a stream to an app.
 package protocol StreamWaiter: AnyObject {
-    /// The number of the exchange, which changes with each exchange.
+    /// The number of the current exchange. Each exchange of the waiter gets a new number.
     var exchangeNumber: UInt64 { get }
-    /// The session of the request. `nil` if none exists.
+    /// The session of the request. `nil` if there is no session.
     var session: CachedSession? { get }
     /// Whether the request waits for a connection.
     var isConnecting: Bool { get }
@@ -155,7 +155,7 @@ package protocol StreamWaiter: AnyObject {
     func upstreamFree()
     /// Called with the stream, which now belongs to the waiter.
     ///
-    /// - Parameter isReused: Whether its connection has carried other requests, so that the app may be closing it.
+    /// - Parameter isReused: Whether its connection has carried other requests. The app may then be closing it.
     func upstreamReady(_ free: any FreeStream, isReused: Bool)
     /// Called when a connect to this server begins for the request.
     func upstreamTried(_ server: UpstreamServer)
@@ -169,7 +169,7 @@ package protocol StreamWaiter: AnyObject {
 package protocol LoopRequest: AnyObject {
     /// The client and session of the request.
     var requester: Requester { get }
-    /// The stream to an app that the request uses. `nil` if it uses none.
+    /// The stream to an app that the request uses. `nil` if it uses no stream.
     var upstream: (any AppStream)? { get }
     /// Returns the time since which the client has been stalled (`ClientPace`). `nil` if the client is not stalled.
     func stall(now: NIODeadline) -> ClientStall?
@@ -185,14 +185,15 @@ package protocol AppPool: AnyObject {
     /// Hands a free or new stream to `waiter` as soon as there is one, if `waiter` still waits in the same exchange.
     /// Queues the request if no more connections may be made.
     func awaitStream(for waiter: any StreamWaiter)
-    /// Hands a stream to a waiter whose request failed on another stream, to a different server if the app has several.
+    /// Hands a stream to a waiter whose request failed on another stream. The new stream leads to a different server if
+    /// the app has several servers.
     func awaitStream(for waiter: any StreamWaiter, after failed: any AppStream)
     /// Called when a queued request has ended.
     func waiterLeft(_ waiter: any StreamWaiter)
     /// True while so many requests are in flight that the pace of their clients is measured.
     var isCrowded: Bool { get }
 
-    /// Whether the app has several servers, so that the stream after a failed one leads to another server.
+    /// Whether the app has several servers. If so, a retry goes to another server.
     var hasSeveralServers: Bool { get }
     /// Takes one retry at another server from the app's budget. Returns false if the budget is used up.
     func takeRetry() -> Bool

@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// Follows an event stream's lines (HTML 9.2.5). Distinguishes fields from comments, which only keep the stream open.
+/// Follows an event stream's lines (HTML 9.2.5). Separates fields from comments: comments only keep the stream open.
 package struct EventStreamLines: Equatable {
     private enum Place {
         case begin, comment, field

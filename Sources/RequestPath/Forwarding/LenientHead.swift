@@ -21,13 +21,13 @@ package enum LenientHead {
         }
     }
 
-    /// The status that replaces one from 600 to 999. A recipient "SHOULD process the response as if it had a 5xx status
-    /// code" (RFC 9110 15).
+    /// The status that replaces a status from 600 to 999. A recipient "SHOULD process the response as if it had a 5xx
+    /// status code" (RFC 9110 15).
     private static let status = Array("500".utf8)
 
     /// Rewrites bare LF at the ends of lines and one empty line before the head (RFC 9112 2.2), and folded values and
     /// blanks before a colon (RFC 9112 5.1, 5.2). Also rewrites a status from 600 to 999, a repeated equal length or
-    /// location (RFC 9110 8.6), an empty length that the connection's end replaces, and the transfer encoding
+    /// location (RFC 9110 8.6), an empty length if the content ends with the connection, and the transfer encoding
     /// `identity` (RFC 2616 3.6).
     ///
     /// - Parameter limit: The maximum size of a head in bytes.

@@ -6,13 +6,13 @@ package import NIOCore
 /// elements with the prefix of the root, `multistatus`, are found, because apps declare one prefix for `DAV:`.
 package final class MultistatusBody {
     private enum State {
-        /// Character data, or a document other than WebDAV.
+        /// Character data that is not the text of an href.
         case text
         /// After `<`, within the name of a tag.
         case name
         /// Within a tag, after its name. Within a quoted value of an attribute if `quote` is not 0.
         case attributes(quote: UInt8)
-        /// Within a comment, a section or an instruction, which ends with these bytes.
+        /// Within a comment, a section or an instruction. It ends with these bytes.
         case opaque(end: UInt32, mask: UInt32)
         /// The text of an href.
         case reference
@@ -29,7 +29,7 @@ package final class MultistatusBody {
     /// True if the root is not `multistatus`, so that nothing is changed.
     private var isForeign = false
 
-    /// The maximum number of bytes that are kept of a name or reference. They suffice to recognise a longer reference.
+    /// The maximum number of bytes that are kept of a name or reference. They suffice to rewrite a longer reference.
     package static let longest = 4096
 
     package init(_ references: PublicReferences) {
@@ -58,7 +58,7 @@ package final class MultistatusBody {
         return isXML
     }
 
-    /// Returns whether a field with this name has a digest of the content.
+    /// Returns whether a field with this name contains a digest of the content.
     static func isDigest(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         ByteClass.equal(name, "content-digest") || ByteClass.equal(name, "repr-digest")
             || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
@@ -141,7 +141,7 @@ package final class MultistatusBody {
         self.readAttributes(byte, 0)
     }
 
-    /// Sets the name of href elements, which has the prefix of the root element.
+    /// Sets the name of href elements: `href` with the prefix of the root element.
     private func findRoot() {
         guard self.href == nil, self.collected.first != UInt8(ascii: "!") else { return }
         let root = Array("multistatus".utf8)

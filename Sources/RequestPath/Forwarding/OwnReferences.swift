@@ -1,5 +1,5 @@
 /// Rewrites references of a client for the app, on a route that changes the path: `Destination` and `If` of WebDAV (RFC
-/// 4918 10.3, 10.4). Their origin stays as the client wrote it.
+/// 4918 10.3, 10.4). The origin of a reference stays as the client wrote it.
 package struct OwnReferences {
     private let prefixes: PathPrefixes
     private let publicOrigin: [UInt8]
@@ -61,7 +61,7 @@ package struct OwnReferences {
             switch value[index] {
             case UInt8(ascii: "("): isInList = true
             case UInt8(ascii: ")"): isInList = false
-            // An entity tag, which may contain any of the other bytes.
+            // An entity tag may contain any of the other bytes.
             case UInt8(ascii: "\""): index = end(UInt8(ascii: "\""))
             case UInt8(ascii: "<"):
                 let (start, end) = (index + 1, end(UInt8(ascii: ">")))

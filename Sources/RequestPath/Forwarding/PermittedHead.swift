@@ -1,17 +1,17 @@
 package import NIOCore
 package import Sessions
 
-/// The head of a request to an app. Every exchange with an app begins with a permitted head, and making one consumes a
-/// `Permit`. So a request without a permit cannot be sent.
+/// The head of a request to an app. Every exchange with an app begins with a permitted head. Making such a head
+/// consumes a `Permit`, so a request without a permit cannot be sent.
 ///
-/// One connection at a time owns the head, until the app's answer begins. It returns the head if the request has to be
-/// sent on another connection.
+/// One connection at a time owns the head, until the app's answer begins. If the request has to be sent on another
+/// connection, the owner returns the head.
 package struct PermittedHead: ~Copyable {
     /// The head, from its request line to its empty line.
     package let bytes: ByteBuffer
     /// The framing of the body.
     package let framing: OutgoingFraming
-    /// Whether a body follows, which may turn out to be empty.
+    /// Whether a body follows. The body may turn out to be empty.
     package let hasBody: Bool
     private let permit: Permit
 

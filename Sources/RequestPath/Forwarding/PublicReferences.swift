@@ -1,16 +1,16 @@
-/// Rewrites references of an app for its clients. Replaces the app's own origin by the public one, and adds the
-/// prefixes of the route to its paths. Other references, and references relative to the page, stay unchanged.
+/// Rewrites references of an app for its clients. Replaces the app's own origin by the public origin, and adds the
+/// route's prefixes to the app's paths. Other references, and references relative to the page, stay unchanged.
 package struct PublicReferences {
     private let prefixes: PathPrefixes?
-    /// The origins that the app may write, in addition to the public one.
+    /// The origins that the app may write, in addition to the public origin.
     private let ownOrigins: [[UInt8]]
     private let publicOrigin: [UInt8]
 
     /// - Parameters:
-    ///   - prefixes: The difference between the app's path and the public one. `nil` if they are equal.
-    ///   - ownOrigins: The origins that the app may write, in addition to the public one, such as
+    ///   - prefixes: The difference between the app's paths and the public paths. `nil` if there is no difference.
+    ///   - ownOrigins: The origins that the app may write, in addition to the public origin. Example:
     ///     `http://127.0.0.1:9000`.
-    ///   - publicOrigin: The origin that replaces them.
+    ///   - publicOrigin: The origin that replaces the app's own origins.
     package init(_ prefixes: PathPrefixes?, ownOrigins: [[UInt8]], publicOrigin: [UInt8]) {
         self.prefixes = prefixes
         self.ownOrigins = ownOrigins
@@ -77,7 +77,7 @@ package struct PublicReferences {
         writer.write(value, from: written)
     }
 
-    /// Writes the value of `Refresh`: seconds, then `;` or `,` and a URL, which `url=` may precede and which may be in
+    /// Writes the value of `Refresh`: seconds, then `;` or `,` and a URL. The URL may follow `url=` and may be in
     /// quotes (HTML 4.2.5.3).
     package func writeRefresh(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         func skip(_ index: inout Int, while isSkipped: (UInt8) -> Bool) {
@@ -119,14 +119,14 @@ package struct PublicReferences {
         writer.write(cookie, from: path.upperBound)
     }
 
-    /// Returns whether browsers accept the cookie only with the path `/`. They ignore the letter case of this prefix.
+    /// Returns whether browsers accept the cookie only with the path `/`: its name begins with `__Host-` in any case.
     private static func isBoundToHost(_ cookie: UnsafeBufferPointer<UInt8>) -> Bool {
         let name = ByteClass.trimmed(cookie)
         return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")
     }
 
     /// Returns the range of the path's bytes in a cookie of the app. The last `Path` applies (RFC 6265 5.3). `nil` if
-    /// the cookie has no path, or if it belongs to all paths and to other hosts, too.
+    /// this path does not begin with `/`, or if it is `/` and a `Domain` makes the cookie valid on other hosts, too.
     private static func path(of cookie: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var path: Range<Int>?
         var hasDomain = false
@@ -149,8 +149,8 @@ package struct PublicReferences {
         return path
     }
 
-    /// Returns the length of the origin of a URL of the app. 0 if the URL leads to another origin or has none. An app
-    /// may write its own origin, the public one, or an origin with a name that the route gives to the app.
+    /// Returns the length of the origin of a URL of the app. 0 if the URL leads to another origin or has no origin. An
+    /// app may write its own origin, the public origin, or an origin with a name that the route gives to the app.
     private func ownLength(_ value: UnsafeBufferPointer<UInt8>) -> Int {
         guard let written = WrittenOrigin(value) else { return 0 }
         let isOwn =
@@ -161,7 +161,7 @@ package struct PublicReferences {
 }
 
 extension ByteWriter {
-    /// Writes the bytes after the first `start` ones.
+    /// Writes `bytes` without the first `start` bytes.
     fileprivate mutating func write(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) {
         self.write(UnsafeBufferPointer(rebasing: bytes.dropFirst(start)))
     }

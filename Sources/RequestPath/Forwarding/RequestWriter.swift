@@ -36,8 +36,8 @@ package struct ForwardedTrace {
         self.keepsState = keepsState
     }
 
-    /// Creates a trace that begins with the request and is not recorded. Its span exists nowhere else, so the span's id
-    /// is taken from the trace's.
+    /// Creates a trace that begins with the request and is not recorded. Its span is written nowhere, so the span's id
+    /// is taken from the trace's id.
     init(unrecorded trace: TraceID) {
         self.trace = trace
         self.span = trace.low == 0 ? trace.high : trace.low
@@ -47,13 +47,13 @@ package struct ForwardedTrace {
 
     /// Writes the line of `traceparent`.
     ///
-    /// - Parameter requestID: The request id, which was written at the end of the line before.
+    /// - Parameter requestID: The request id. It was written at the end of the previous line.
     @inline(__always)
     func write(to writer: inout ByteWriter, after requestID: RequestID) {
         let length = writer.count
         writer.write("traceparent: 00-")
         if requestID.given == nil, requestID.seed == self.trace.high, requestID.sequence == self.trace.low {
-            // The digits are at the end of the line before.
+            // The digits are at the end of the previous line.
             writer.writeAgain(from: length &- 34, 32)
         } else {
             writer.writeHexadecimal(self.trace.high)
@@ -296,7 +296,7 @@ package enum RequestWriter {
         return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
     }
 
-    /// Returns whether the client's `Cookie` lines are replaced by one for the app.
+    /// Returns whether the client's `Cookie` lines are replaced by one rewritten line.
     @inline(__always)
     static func rewritesCookies(_ head: RequestHead, _ route: RouteEntry, _ credentials: Credentials) -> Bool {
         head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
@@ -322,7 +322,7 @@ package enum RequestWriter {
         }
     }
 
-    /// Writes all lines of `Cookie` as one, without the gateway's own cookies. Writes nothing if no cookie is left.
+    /// Writes all `Cookie` lines as one line, without the gateway's own cookies. Writes nothing if no cookie is left.
     private static func writeCookies(
         _ head: RequestHead,
         _ base: Bytes,

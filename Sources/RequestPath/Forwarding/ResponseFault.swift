@@ -4,7 +4,7 @@ package import Vocabulary
 /// The reason why an app's answer cannot be passed on, for the operator.
 package struct ResponseFault: Equatable, Sendable {
     package let rule: Rule
-    /// The name of the field that breaks the rule, by offsets into the head. Empty if no named field does.
+    /// The name of the field that breaks the rule, as offsets into the head. Empty if no field with a name breaks it.
     package let field: Slice
 
     package init(_ rule: Rule, _ field: Slice = .empty) {
@@ -12,7 +12,7 @@ package struct ResponseFault: Equatable, Sendable {
         self.field = field
     }
 
-    /// A rule for answers that an app has broken. The raw value is a sentence of the log.
+    /// A rule that an app's answer has broken. The raw value is a sentence for the log.
     package enum Rule: String, Sendable {
         case startLine = "it does not begin with HTTP/1.1 or HTTP/1.0 and a status from 100 to 599"
         case noField = "a line is no field: it has no name and colon"

@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// The head of an app's answer, by offsets into its buffer.
+/// The parsed head of an app's answer. Its slices are offsets into the bytes of the answer.
 package final class ResponseHead {
     package var fields: FieldLines
     package var status = 0
@@ -14,7 +14,7 @@ package final class ResponseHead {
     package var isChunked = false
     package var keepsAlive = true
     package var upgradesToWebSocket = false
-    /// NTLM and Negotiate bind an identity to the connection, so it must not serve another client (CVE-2026-88007).
+    /// True for NTLM and Negotiate. They bind a user to the connection, so no other client may use it (CVE-2026-88007).
     package var bindsConnection = false
     package var isEventStream = false
     package var hasCacheControl = false
@@ -35,7 +35,7 @@ package final class ResponseHead {
         self.fields = FieldLines(capacity: fieldCount)
     }
 
-    /// Removes the length of content that is changed on its way. The content is then sent in chunks.
+    /// Removes the length of content that the gateway changes. The content is then sent in chunks.
     func forgetLength() {
         if case .length = self.framing { self.framing = .untilClose }
         for index in 0..<self.fields.count where self.fields[index].role == .contentLength {
@@ -253,7 +253,7 @@ package struct ResponseParser: Sendable {
         case .cacheControl:
             head.hasCacheControl = true
         case .location:
-            // With two locations, clients could follow different ones.
+            // If there are two locations, clients could differ in which one they follow.
             guard !head.hasLocation else {
                 head.fault = ResponseFault(.repeated, head.fields[line].name)
                 return false
@@ -298,8 +298,8 @@ package struct ResponseParser: Sendable {
         return true
     }
 
-    /// Ends an answer that has no content "regardless of the header fields present in the message" (RFC 9112 6.3). With
-    /// HEAD or 304, a length describes content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
+    /// Frames an answer that has no content "regardless of the header fields present in the message" (RFC 9112 6.3).
+    /// With HEAD or 304, a length describes content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
     private func concludeWithoutContent(_ head: ResponseHead) {
         head.framing = .none
         let mustNotFrame = head.status < 200 || head.status == 204

@@ -31,7 +31,7 @@ package struct ResponseWriter: Sendable {
     ///   - publicOrigin: The origin that replaces the app's own origin.
     ///   - framing: The framing of the content.
     ///   - connection: The value of `Connection`.
-    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1), unless the route edits it.
+    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1) and the route does not edit `Date`.
     @inline(__always)
     package func write(
         _ head: ResponseHead,
@@ -237,7 +237,7 @@ package struct ResponseWriter: Sendable {
     }
 
     /// Returns whether a field replaces `Cache-Control` for some caches, such as `CDN-Cache-Control` and
-    /// `Cloudflare-CDN-Cache-Control`. All their names end this way (RFC 9213 2).
+    /// `Cloudflare-CDN-Cache-Control`. The names of all these fields end with `-Cache-Control` (RFC 9213 2).
     @inline(__always)
     static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         let ending: StaticString = "-cache-control"

@@ -11,10 +11,10 @@ package enum OutgoingFraming: Equatable, Sendable {
     case untilClose
 }
 
-/// Collects the bytes that one event sends on one connection. Small runs are copied together, large ones are passed as
-/// slices, and one flush sends everything. Each loop has one stage, which one connection at a time uses.
+/// Collects the bytes that one event sends on one connection. Small runs of bytes are copied together, and large runs
+/// are passed as slices. One flush sends everything. The connections of a loop use its stage one after another.
 package final class Stage {
-    /// The bytes that one connection collects. A collection ends with its flush, or when another connection begins one.
+    /// The bytes that one connection collects. A collection ends when it is flushed or another connection begins one.
     package struct Collection {
         fileprivate var number: UInt64 = 0
 
@@ -30,8 +30,8 @@ package final class Stage {
         self.buffer = allocator.buffer(capacity: 32_768)
     }
 
-    /// Begins a new collection, unless this one is current. A stream with unsent bytes of an earlier collection keeps
-    /// them itself.
+    /// Begins a new collection, unless `collection` is current. The stream itself keeps unsent bytes of an earlier
+    /// collection.
     @inline(__always)
     private func hold(_ collection: inout Collection) {
         if collection.number == self.number { return }
@@ -47,7 +47,7 @@ package final class Stage {
         body(&self.buffer)
     }
 
-    /// Adds the next `count` bytes of `content`, which are sent in this framing.
+    /// Adds the next `count` bytes of `content` in this framing.
     @inline(__always)
     package func take(
         _ count: Int,
@@ -101,8 +101,8 @@ package final class Stage {
 
     /// Sends everything collected.
     ///
-    /// - Parameter exactly: Whether a small collection is copied into a buffer of its own size. Otherwise each small
-    ///   piece that waits for a slow reader would keep 16 KiB. An answer that is sent in one event does not need this.
+    /// - Parameter exactly: Whether a small collection is copied into a buffer of its own size. Otherwise, each small
+    ///   piece that waits for a slow reader would occupy 16 KiB. An answer that is sent in one event needs no copy.
     @inline(__always)
     package func flush(_ collection: Collection, to stream: any ByteStream, exactly: Bool) {
         guard collection.number == self.number, self.buffer.readableBytes > 0 else { return stream.flush() }

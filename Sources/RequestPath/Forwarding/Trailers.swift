@@ -21,7 +21,7 @@ package final class TrailerSection {
     /// True if the section is so large that the stream is reset instead of refusing the request with an answer.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limit }
 
-    /// Takes the next `count` bytes of `content`, which are lines of HTTP/1.
+    /// Takes the next `count` bytes of `content`: lines of HTTP/1.
     package func take(_ count: Int, of content: inout ByteBuffer) {
         self.byteCount += count
         if !self.isTooLarge {
@@ -46,7 +46,7 @@ package final class TrailerSection {
     }
 }
 
-/// The fields that follow a body. Only `TrailerRules` creates them, so that none of them belongs in a head.
+/// The fields that follow a body. Only `TrailerRules` creates trailers, and it drops each field that belongs in a head.
 package struct Trailers: Sendable {
     /// One or more lines of HTTP/1, each with its CRLF.
     package let lines: [UInt8]
@@ -64,7 +64,7 @@ package struct Trailers: Sendable {
 package struct TrailerRules: Sendable {
     /// The result for a trailer section.
     package enum Outcome: Sendable {
-        /// The message ends with these fields. `nil` if none is left.
+        /// The message ends with these fields. `nil` if no field is left.
         case passed(Trailers?)
         /// The section has more bytes or fields than a head may have.
         case tooLarge
@@ -120,7 +120,7 @@ package struct TrailerRules: Sendable {
     ///
     /// - Parameters:
     ///   - route: The route if it may remove fields of its answers. `nil` otherwise.
-    ///   - isRewritten: True if the gateway changed the content, so that a digest of it is wrong.
+    ///   - isRewritten: True if the gateway changed the content, so that the app's digests of the content are wrong.
     package func check(_ section: TrailerSection, ofAnswerOn route: RouteEntry?, isRewritten: Bool = false) -> Outcome {
         self.check(section, self.answerLimits) { _, text in
             let drops = isRewritten && MultistatusBody.isDigest(text) || route?.answerEdits.removes(text) == true

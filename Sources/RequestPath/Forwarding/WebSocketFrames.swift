@@ -1,5 +1,5 @@
 /// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without reading the contents. The gateway can then
-/// insert its own close frame between two frames and never inside one.
+/// insert its own close frame between two frames and never inside a frame.
 package struct WebSocketFrames: Sendable, Equatable {
     /// The number of payload bytes to come. Within a header, the part of the length that was read.
     private var payloadRemaining: UInt64 = 0
@@ -54,7 +54,7 @@ package struct WebSocketFrames: Sendable, Equatable {
         return self.isFollowing ? index : bytes.count
     }
 
-    /// Records a whole header, a byte of one, or the available payload. Returns the number of bytes.
+    /// Records a whole header, one byte of a header, or the available payload. Returns the number of bytes.
     @inline(__always)
     private mutating func step(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Int {
         let available = bytes.count - index
@@ -82,7 +82,7 @@ package struct WebSocketFrames: Sendable, Equatable {
     /// Whether the current frame has data. The opcodes of control frames have their highest bit set (RFC 6455 5.2).
     private var isDataFrame: Bool { self.opcode & 0x08 == 0 }
 
-    /// Records a byte of a header after its first.
+    /// Records the second or a later byte of a header.
     private mutating func headerByte(_ byte: UInt8) {
         if self.headerCount == 1 {
             self.headerCount = 2

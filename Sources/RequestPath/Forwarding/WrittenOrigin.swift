@@ -10,7 +10,7 @@ struct WrittenOrigin {
 
     private let scheme: Scheme
     private let host: UnsafeBufferPointer<UInt8>
-    /// The port. `nil` if none is written.
+    /// The port. `nil` if the URL contains no port.
     private let port: Int?
     /// The length of the origin in bytes.
     let count: Int
@@ -41,7 +41,7 @@ struct WrittenOrigin {
         self.count = end
     }
 
-    /// Returns whether the origin equals `own`, which is in the gateway's spelling.
+    /// Returns whether the origin equals `own`, an origin in the gateway's spelling.
     ///
     /// - Parameter takesPlain: Whether `http` may mean `https`, because an app may not know that its clients use TLS.
     func isSame(as own: [UInt8], takesPlain: Bool = false) -> Bool {

@@ -14,7 +14,7 @@ struct HTTP2AnswerFields {
 
     /// Adds a field. Its bytes must stay valid until the fields have been lent.
     ///
-    /// - Parameter isUnique: True if no other answer has this value, so that it is not added to the compression table.
+    /// - Parameter isUnique: True if no other answer has this value. The compression table then does not get the value.
     mutating func append(
         _ name: UnsafeBufferPointer<UInt8>,
         _ value: UnsafeBufferPointer<UInt8>,
@@ -91,7 +91,7 @@ struct HTTP2AnswerFields {
         case 10: ByteClass.equal(name, "connection") || ByteClass.equal(name, "keep-alive")
         case 16: ByteClass.equal(name, "proxy-connection")
         case 17: ByteClass.equal(name, "transfer-encoding")
-        // It answers the gateway's own key, which the client has not sent.
+        // The value answers the gateway's own key, not a key of the client.
         case 20: ByteClass.equal(name, "sec-websocket-accept")
         default: false
         }

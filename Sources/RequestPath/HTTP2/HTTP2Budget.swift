@@ -1,14 +1,14 @@
 package import NIOCore
 
 /// Limits what an HTTP/2 client may send and use in addition to its requests. Frames are cheap for the client, so each
-/// kind has a limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that exceeds
-/// a limit is closed with ENHANCE_YOUR_CALM.
+/// kind of frame has a limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that
+/// exceeds a limit is closed with ENHANCE_YOUR_CALM.
 package struct HTTP2Budget {
-    /// A token bucket: room for a burst that refills with time.
+    /// A token bucket: it allows a burst and refills with time.
     private struct Bucket {
         private let capacity: Int64
         private let perSecond: Int64
-        /// The free room in thousandths of a token.
+        /// The tokens that are left, in thousandths of a token.
         private var room: Int64
         private var filledAt: NIODeadline
 
@@ -36,12 +36,12 @@ package struct HTTP2Budget {
     static let mostContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
     static let mostEmptyData = 10
-    /// The maximum number of PRIORITY frames, besides two for each stream, which clients send with their requests.
+    /// The maximum number of PRIORITY frames. Each stream adds two, because clients send such frames with requests.
     static let mostPriorities = 1000
-    /// The maximum number of WINDOW_UPDATE frames, besides two for each stream (Firefox) and ten per DATA frame sent.
+    /// The maximum number of WINDOW_UPDATE frames. Each stream adds two (Firefox), and each DATA frame sent adds ten.
     static let mostWindowUpdates = 100
     /// The maximum number of free PINGs that a client can save up, besides the bucket. Each DATA or HEADERS frame sent
-    /// and each part of content received earns one, because many clients measure the round trip during a transfer.
+    /// earns one, and so does each part of content received: many clients measure the round trip during a transfer.
     static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3
@@ -135,7 +135,7 @@ package struct HTTP2Budget {
         return self.received / 8 > self.payload &+ Self.freeOverhead ? .overhead : nil
     }
 
-    /// Records that a stream was reset by the client or for the client's fault.
+    /// Records that a stream was reset by the client or because of the client's fault.
     package mutating func streamWasReset(now: NIODeadline) -> HTTP2Excess? { self.resets.take(now) ? nil : .resets }
 
     /// Records that a stream was reset because the client did not read its answer.

@@ -22,7 +22,7 @@ package final class HTTP2Connection {
         case closed
     }
 
-    /// The first bytes of a client (RFC 9113 3.4).
+    /// The first bytes that a client sends (RFC 9113 3.4).
     package static let preface: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
     /// The number of queued answer bytes at which the connection's apps are no longer read.
     static let highMark = 1 << 20
@@ -68,16 +68,16 @@ package final class HTTP2Connection {
     var queuedBytes = 0
     /// The number of streams with a wide window.
     var wideCount = 0
-    /// True if a blocked stream may have room again, because the client has read some of its answer.
+    /// True if a blocked stream may be able to continue, because the client has read some of an answer.
     var hasRelieved = false
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - stream: The stream to the client, which `open` starts.
-    ///   - place: The client's place, which the connection gives back.
+    ///   - stream: The stream to the client. `open` starts it.
+    ///   - place: The client's place. The connection gives it back when it closes.
     ///   - acceptedAt: When the client was accepted.
     ///   - isSecure: Whether the stream has TLS.
-    ///   - facts: What the connection's opening has learned about the client. `nil` if it has learned nothing.
+    ///   - facts: The facts about the client that were found when its connection was opened. `nil` if there are none.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
@@ -127,8 +127,8 @@ package final class HTTP2Connection {
             self.configuration = self.loop.configuration
             self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
         }
-        // A reset stream keeps its place until its exchange has ended, too (CVE-2023-44487). A client repeats requests
-        // that came too late for the last GOAWAY (RFC 9113 6.8).
+        // A reset stream keeps its place until its exchange has ended (CVE-2023-44487). A client retries requests that
+        // came too late for the last GOAWAY (RFC 9113 6.8).
         guard !self.isLeft, self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
             self.session?.reset(id, .refusedStream)
             return false
@@ -171,8 +171,8 @@ package final class HTTP2Connection {
         self.loop.giveBack(buffer)
     }
 
-    /// Writes the head as HTTP/1 and begins the exchange. If the request declares no content, this waits for the end of
-    /// the stream: content would make the request malformed, and no app may get it then (RFC 9113 8.1.1).
+    /// Writes the head as HTTP/1 and begins the exchange. If the request declares no content, the exchange waits for
+    /// the end of the stream: content would make the request malformed, and no app may get it then (RFC 9113 8.1.1).
     private func begin(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
         let outcome = self.head.write(
             isSecure: self.isSecure,
@@ -193,7 +193,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Parses the head and begins the exchange with the loop's settings: a reload may have come since the fields began.
+    /// Parses the head and begins the exchange. Uses the loop's settings: a reload may have come in the meantime.
     private func beginExchange(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
         let configuration = self.loop.configuration
         let head = self.loop.requestHead
@@ -287,14 +287,14 @@ package final class HTTP2Connection {
         self.sessionNotes.note(self.place, now: self.loop.now)
     }
 
-    /// Notes that a stream's body is passed on after everything received has been read.
+    /// Schedules the passing on of a stream's body for the time when everything received has been read.
     private func pass(_ stream: HTTP2Stream) {
         guard !stream.isFresh else { return }
         stream.isFresh = true
         self.fresh.append(stream)
     }
 
-    /// Notes that a stream's body is passed on at the end of the turn.
+    /// Schedules the passing on of a stream's body for the end of the turn.
     func passSoon(_ stream: HTTP2Stream) {
         self.pass(stream)
         self.sendSoon()
@@ -319,7 +319,7 @@ package final class HTTP2Connection {
         return false
     }
 
-    /// Closes the connection of a client that exceeded a limit. Reads no more, but leaves the client time to read why.
+    /// Closes the connection of a client that exceeded a limit. Reads no more. The client gets time to read the error.
     private func end(_ excess: HTTP2Excess) {
         guard !self.isEnding else { return }
         self.count(excess)
@@ -398,7 +398,7 @@ extension HTTP2Connection: TurnEndSender {
         self.sendOutput()
         guard !self.isEnding, let session = self.session else { return }
         if self.hasRelieved {
-            // Without room, only streams with nothing left to send go on. The others wait for room.
+            // While the queue of answer bytes is full, only streams without queued bytes continue. The others wait.
             self.hasRelieved = !self.hasRoom
             for stream in self.streams { stream.relieve() }
         }
@@ -506,7 +506,7 @@ extension HTTP2Connection: LoopConnection {
     package func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .open:
-            // A new handshake would fail. Streams that depend on the certificate end by themselves.
+            // An expired certificate ends the connection. Streams that depend on the certificate end by themselves.
             let hasExpired = self.facts?.hasExpired(at: self.loop.wallNow) == true
             if self.loop.isDraining || self.loop.closesIdle || hasExpired { self.leave(now) }
         case .leaving(let end):
@@ -545,7 +545,7 @@ extension HTTP2Connection: LoopConnection {
             self.session?.end(.none)
             return self.sendSoon()
         }
-        // Keeps one stream for a client that soon sends a request. Long-idle connections keep none, to save memory.
+        // Keeps one stream for a client that soon sends a request. After 5 seconds, keeps no stream, to save memory.
         self.spares.shrink(to: now >= self.idleSince + .seconds(5) ? 0 : 1)
     }
 

@@ -9,7 +9,7 @@ import Glibc
 ///
 /// HTTP/2 carries names and values with lengths, so they may hold bytes that end a line of HTTP/1. Everything that the
 /// parser could misread is refused before a line is written (RFC 9113 8.2, 8.3, 10.3). Whatever fields come, the parser
-/// reads at most one head, which uses all bytes.
+/// reads at most one head, and no bytes remain after this head.
 package struct HTTP2RequestHead {
     /// The result of writing the head.
     package enum Outcome: Equatable, Sendable {
@@ -21,9 +21,9 @@ package struct HTTP2RequestHead {
         case refused(Reason)
     }
 
-    /// The maximum number of cookie fields in a request (RFC 9113 8.2.3). Browsers send one for each cookie.
+    /// The maximum number of cookie fields in a request (RFC 9113 8.2.3). Browsers send one field for each cookie.
     package static let mostCrumbs = 256
-    /// The size added to each field (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2): one byte can encode a field.
+    /// The size added for each field (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2). One byte can encode a field.
     package static let fieldOverhead = 32
 
     private enum Pseudo: Int, CaseIterable { case method, path, scheme, authority, `protocol` }
@@ -111,7 +111,7 @@ package struct HTTP2RequestHead {
             14 where ByteClass.equal(name, "http2-settings"),
             16 where ByteClass.equal(name, "proxy-connection"),
             17 where ByteClass.equal(name, "transfer-encoding"):
-            // A hop-by-hop or framing field of HTTP/1, which HTTP/2 forbids (RFC 9113 8.2.2).
+            // HTTP/2 forbids the hop-by-hop and framing fields of HTTP/1 (RFC 9113 8.2.2).
             return .malformed
         case 14 where ByteClass.equal(name, "content-length"):
             guard self.contentLength == nil, let length = ByteClass.decimal(value) else { return .malformed }
@@ -151,7 +151,7 @@ package struct HTTP2RequestHead {
         self.lines.append(0x0A)
     }
 
-    /// Adds the value of a cookie field. The app gets all of them as one field (RFC 9113 8.2.3).
+    /// Adds the value of a cookie field. The app gets all cookie fields as one field (RFC 9113 8.2.3).
     private mutating func appendCrumb(_ value: UnsafeBufferPointer<UInt8>) {
         self.crumbCount += 1
         guard self.crumbCount <= Self.mostCrumbs, self.cookies.count + value.count + 2 <= self.limits.field else {
@@ -218,7 +218,7 @@ package struct HTTP2RequestHead {
         return .written
     }
 
-    /// Writes the known part of a refused head, from which the form of the refusal is chosen. It is not parsed.
+    /// Writes the known part of a refused head, to choose the form of the refusal. This part is not parsed.
     package func writeRefused(into buffer: inout ByteBuffer) {
         if let method = self.value(.method) { buffer.writeBytes(method) }
         buffer.writeStaticString(" ")
@@ -272,8 +272,8 @@ package struct HTTP2RequestHead {
         return path.allSatisfy { $0 &- 0x21 < 0x5E && $0 != 0x23 }
     }
 
-    /// Returns whether the scheme is allowed. Without TLS it may be `https`, too, because a proxy in front may have
-    /// ended TLS (RFC 9113 8.3.1). HAProxy always sends `https`. Nothing else depends on the scheme.
+    /// Returns whether the scheme is allowed. Without TLS, `https` is allowed, too, because a proxy may have terminated
+    /// TLS (RFC 9113 8.3.1). HAProxy always sends `https`. Nothing else depends on the scheme.
     private static func isScheme(_ scheme: ArraySlice<UInt8>, isSecure: Bool) -> Bool {
         scheme.elementsEqual("https".utf8) || !isSecure && scheme.elementsEqual("http".utf8)
     }

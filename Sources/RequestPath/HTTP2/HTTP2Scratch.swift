@@ -24,7 +24,7 @@ final class HTTP2Scratch {
         return taken
     }
 
-    /// Returns the buffer that `takeOutput` gave.
+    /// Gives back the buffer from `takeOutput`.
     func giveBack(_ output: ByteBuffer) {
         self.output = output
     }

@@ -3,7 +3,7 @@ import Settings
 
 /// The server's side of a session: requests go to its `HTTP2Connection`, and answers come from it.
 extension HTTP2Session {
-    /// The window of a stream: the number of body bytes that a client can make each stream hold.
+    /// The window of a stream: the number of body bytes that a client can make the gateway hold for each stream.
     static let streamWindow = 65_536
 
     /// The window of a stream whose app reads a long body. A client sends one window per round trip: with
@@ -13,8 +13,8 @@ extension HTTP2Session {
     /// The maximum number of a connection's streams that have a wide window at the same time.
     static let mostWide = 4
 
-    /// Returns the window of the connection. It never blocks a stream with an open window: all streams together hold
-    /// less than half of it, and the library opens it again when half has been read.
+    /// Returns the window of the connection. It never blocks a stream with an open window: all streams together hold at
+    /// most half of the connection's window, and the library opens this window again when half of it has been read.
     static func connectionWindow(_ limits: LimitSettings) -> Int32 {
         let added = Self.mostWide * (Self.wideWindow - Self.streamWindow)
         return Int32(clamping: 2 * (limits.http2.streams * Self.streamWindow + added))
@@ -42,7 +42,7 @@ extension HTTP2Session {
 
     // MARK: Streams
 
-    /// Attaches a stream, whose DATA frames alternate with those of other streams. The client's priorities are ignored.
+    /// Attaches a stream. Its DATA frames alternate with those of other streams. The client's priorities are ignored.
     func attach(_ stream: HTTP2Stream, to id: Int32) {
         self.attach(Unmanaged.passUnretained(stream).toOpaque(), to: id)
         var priority = nghttp2_extpri(urgency: UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY), inc: 1)
@@ -65,7 +65,7 @@ extension HTTP2Session {
 
     /// Begins an answer.
     ///
-    /// - Parameter hasContent: Whether content follows, which the stream is asked for. False if the answer ends here.
+    /// - Parameter hasContent: Whether content follows. The library asks the stream for this content.
     func answer(_ fields: HTTP2AnswerFields, on id: Int32, hasContent: Bool) {
         fields.lend { start, count in
             guard hasContent else {
@@ -100,7 +100,7 @@ extension HTTP2Session {
 
     // MARK: The end
 
-    /// Asks the client to open no more streams. Streams that it opens in the meantime are served.
+    /// Asks the client to open no more streams. Streams that the client opens in the meantime are served.
     func announceEnd() {
         nghttp2_submit_shutdown_notice(self.session)
     }

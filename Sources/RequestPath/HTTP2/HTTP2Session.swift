@@ -1,7 +1,7 @@
 import CNGHTTP2
 
 /// The state machine of an HTTP/2 connection (RFC 9113), by libnghttp2. It turns received bytes into calls of its
-/// connection, and answers into bytes to send. It does no I/O. The library checks frames, states, windows and messages.
+/// connection, and answers into bytes to send. It does no I/O. libnghttp2 checks frames, states, windows and messages.
 /// `HTTP2Budget` limits what the library does not limit. `HTTP2Session+Server` adds the server's side.
 ///
 /// During `receive` or `nextOutput`, only methods that queue frames may be called.
@@ -36,7 +36,7 @@ final class HTTP2Session {
         return nghttp2_session_mem_recv(self.session, start, bytes.count) >= 0
     }
 
-    /// Returns the next frames, valid until the next call. `nil` if none exist for now.
+    /// Returns the next frames, valid until the next call. `nil` if no frames are ready.
     func nextOutput() -> UnsafeRawBufferPointer? {
         var start: UnsafePointer<UInt8>?
         let count = nghttp2_session_mem_send(self.session, &start)
@@ -90,7 +90,7 @@ final class HTTP2Session {
         nghttp2_submit_rst_stream(self.session, 0, id, code.rawValue)
     }
 
-    /// Asks the stream for content again, after it had none.
+    /// Asks a stream that had no content for content again.
     func resume(_ id: Int32) {
         nghttp2_session_resume_data(self.session, id)
     }
@@ -109,10 +109,10 @@ final class HTTP2Session {
         nghttp2_option_set_no_auto_window_update(made, 1)
         nghttp2_option_set_no_closed_streams(made, 1)
         nghttp2_option_set_max_outbound_ack(made, 100)
-        // Above the limit of `HTTP2Budget`, which sends the client a reason.
+        // Above the limit of `HTTP2Budget`: at the budget's limit, the client is sent an error code.
         nghttp2_option_set_max_continuations(made, 2 * HTTP2Budget.mostContinuations)
         nghttp2_option_set_max_deflate_dynamic_table_size(made, 4096)
-        // More than any head. The library would omit a larger one.
+        // Larger than any head. The library would not send a head above this limit.
         nghttp2_option_set_max_send_header_block_length(made, 1 << 19)
         return made
     }()

@@ -24,9 +24,9 @@ package final class HTTP2Stream {
     private(set) var id: Int32 = 0
     /// The index in the connection's list.
     var listIndex = -1
-    /// The head of a request that waits for the end of its stream, and since when. `nil` if no head waits.
+    /// The head of a request that waits for the end of its stream, and the start of the wait. `nil` if no head waits.
     private var keptHead: (bytes: ByteBuffer, since: NIODeadline)?
-    /// Bytes of the body that the exchange has not taken. They keep the stream's window closed.
+    /// Bytes of the body that the exchange has not taken. They occupy the stream's window.
     private var input = ByteBuffer()
     /// The number of body bytes that the exchange has taken. Not counted once the window is wide.
     private var takenBytes = 0
@@ -45,7 +45,7 @@ package final class HTTP2Stream {
     var isFresh = false
     private var awaitsContinue = false
     private var isTunnel = false
-    /// The value that the app must send to accept a WebSocket. `nil` if the request opens none.
+    /// The value that the app must send to accept a WebSocket. `nil` if the request does not open a WebSocket.
     private var webSocketAccept: [UInt8]?
     /// The answer's head, until the library has it.
     private var answerHead: ByteBuffer?
@@ -62,7 +62,7 @@ package final class HTTP2Stream {
     private var isBlocked = false
     /// Whether the answer was sent completely.
     private var isAnswered = false
-    /// The time by which the client of an answered request must end the stream. `nil` if the client need not.
+    /// The time by which the client of an answered request must end the stream. `nil` if there is no such deadline.
     private var graceEnd: NIODeadline?
     /// Whether the stream is being reset.
     private(set) var isReset = false
@@ -79,7 +79,7 @@ package final class HTTP2Stream {
     /// Begins to serve the stream `id`.
     func open(_ id: Int32) {
         self.id = id
-        // The exchange numbers of a connection's streams do not overlap, because each stream uses only a few.
+        // The exchange numbers of a connection's streams do not overlap, because each stream uses only a few numbers.
         self.exchange.exchangeNumber = UInt64(id) << 8
         self.exchange.attach(self)
     }
@@ -128,8 +128,8 @@ package final class HTTP2Stream {
     func dataCame(_ bytes: UnsafeRawBufferPointer) {
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone || self.isTunnel || self.webSocketAccept != nil
         else {
-            // Not needed. But many clients read the answer only after they have sent the whole request, so the window
-            // stays open while the stream lasts.
+            // The bytes are dropped. But many clients read the answer only after they have sent the whole request, so
+            // the window stays open while the stream lasts.
             return self.connection.consume(bytes.count, of: self.id)
         }
         self.awaitsContinue = false
@@ -139,7 +139,7 @@ package final class HTTP2Stream {
 
     /// Keeps a trailer field. Returns false if the trailers are far too large.
     func trailerCame(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
-        // Not needed.
+        // In these cases, nobody needs the trailers.
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone, !self.isTunnel else { return true }
         let section = self.section ?? self.connection.configuration.trailerRules.sectionOfRequest
         section.append(name, value, overhead: HTTP2RequestHead.fieldOverhead)
@@ -154,9 +154,9 @@ package final class HTTP2Stream {
     package func passBody() {
         guard !self.isReset else { return }
         if self.isTunnel { return self.passTunnel() }
-        // The last part of a body of known length waits for the end of the stream, which many clients send in a
-        // separate frame. If more content came, the request would be malformed, and the app must not accept it as
-        // complete (RFC 9113 8.1.1).
+        // The last part of a body of known length waits for the end of the stream. Many clients send this end in a
+        // separate frame. If more content came, the request would be malformed, and the app must not accept such a
+        // request as complete (RFC 9113 8.1.1).
         guard !self.isBodyDone, !self.isPaused,
             self.inputHasEnded || self.input.readableBytes > 0 && self.missingBytes != 0
         else { return }
@@ -194,7 +194,7 @@ package final class HTTP2Stream {
 
     // MARK: The answer
 
-    /// Copies content for a frame into `room`. Returns `nil` if there is none for now.
+    /// Copies content for a frame into `room`. Returns `nil` if there is no content for now.
     func takeContent(into room: UnsafeMutableRawBufferPointer) -> (count: Int, end: End?)? {
         let count = min(room.count, self.output.readableBytes)
         guard count > 0 || self.outputHasEnded else {
@@ -215,7 +215,7 @@ package final class HTTP2Stream {
     /// Removes and returns the trailers of the answer. `nil` if none exist.
     func takeTrailers() -> Trailers? { self.trailers.take() }
 
-    /// Continues an exchange that waited for room.
+    /// Continues an exchange that waited until the stream may queue bytes again.
     func relieve() {
         guard self.isBlocked, self.output.readableBytes < Self.lowMark, self.hasRoom else { return }
         self.isBlocked = false
@@ -227,14 +227,14 @@ package final class HTTP2Stream {
         self.isAnswered = true
         self.exchange.answerSent()
         guard !self.inputHasEnded else { return }
-        // The rest of the request is not needed (RFC 9113 8.1). But a client may lose an answer that RST_STREAM follows
-        // at once (curl 7.88). So it has a moment to read the answer and to end the stream.
+        // The rest of the request is not needed (RFC 9113 8.1). But a client may lose an answer if RST_STREAM follows
+        // at once (curl 7.88). So the client gets a moment to read the answer and to end the stream.
         self.endsByItself = true
         self.graceEnd = self.connection.loop.now + HTTP1State.lingerTime
     }
 
-    /// Called when a reset of the stream was sent. If the reset is for the client's fault, records the request, which
-    /// nothing else has recorded.
+    /// Called when a reset of the stream was sent. If a fault of the client caused the reset, records the request:
+    /// nothing else has recorded it.
     func resetSent(_ code: UInt32) {
         guard !self.isReset, !self.endsByItself else { return }
         self.isReset = true
@@ -249,7 +249,7 @@ package final class HTTP2Stream {
     /// Whether the stream has ended without a fault of the client.
     var isComplete: Bool { self.endsByItself || self.inputHasEnded && self.isAnswered }
 
-    /// Called when the stream has closed. Its exchange may go on without it.
+    /// Called when the stream has closed. Its exchange may continue without a stream.
     func close() {
         self.exchange.clientLeft()
         self.exchange.detach()
@@ -324,8 +324,8 @@ extension HTTP2Stream: ClientStream {
         self.output.readableBytes < Self.highMark && self.hasRoom
     }
 
-    /// Whether the stream may queue bytes. A stream without queued bytes always may, so that streams whose clients do
-    /// not read cannot block others.
+    /// Whether the stream may queue bytes. A stream without queued bytes always may: streams that the client does not
+    /// read must not block other streams.
     private var hasRoom: Bool { self.connection.hasRoom || self.output.readableBytes == 0 }
 
     /// The number of bytes that wait for the client's window. If 0, the connection's number of unacknowledged bytes.

@@ -9,7 +9,7 @@ package final class AssertionSigner: Sendable {
     package static let field = "X-Auth-Assertion"
     /// The lifetime of an assertion in seconds.
     package static let lifetime: Int64 = 60
-    /// The age in milliseconds at which an assertion is replaced by a new one: half of the lifetime.
+    /// The age in milliseconds at which an assertion is renewed: half of the lifetime.
     private static let renewalAge = lifetime * 500
     /// The age in milliseconds from which an assertion is no longer sent, so that the app has time to check it.
     private static let servingAge = lifetime * 750
@@ -35,7 +35,7 @@ package final class AssertionSigner: Sendable {
     ///   - wallNow: The machine's time, which the claims use.
     package func sign(_ session: Session, for audience: Audience, now: UnixTime, wallNow: UnixTime) -> CachedAssertion {
         let end = wallNow.advanced(by: session.expiresAt.since(now))
-        // The assertion ends with the session, so a later one would not be valid for longer.
+        // The assertion ends with the session, so a later assertion would not be valid for longer.
         let isLast = end.seconds <= wallNow.seconds + Self.lifetime
         let expiry = isLast ? end.seconds : wallNow.seconds + Self.lifetime
         var members: [String: JSONValue] = [:]
@@ -59,8 +59,8 @@ package final class AssertionSigner: Sendable {
         )
     }
 
-    /// Returns the value of a claim. `nil` if the session has none, because an app could mistake `null` for a value. A
-    /// list is always an array, even if the session has a single string.
+    /// Returns the value of a claim. `nil` if the session has no value: an app could mistake `null` for a value. A list
+    /// is always an array, even if the session has a single string.
     private static func value(of path: IdentityPath, in session: Session) -> JSONValue? {
         switch path.value(of: session) {
         case nil, .null: nil

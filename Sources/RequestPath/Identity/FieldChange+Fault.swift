@@ -1,7 +1,7 @@
 package import Settings
 
 extension FieldChange {
-    /// Returns why a route may not make this change, worded to follow the field's name. `nil` if the route may make it.
+    /// Returns why a route may not make this change, worded to follow the field's name. `nil` if the change is allowed.
     package func fault(beside identity: IdentitySettings) -> String? {
         let profile = IdentityProfile(identity)
         let managed = profile.managed
@@ -30,7 +30,7 @@ extension FieldChange {
             return "which says of what trace one request is a part"
         default: break
         }
-        // Every hop adds to these fields. Answers may drop them to hide the names of servers from clients.
+        // Every hop adds to these fields. Routes may remove them from answers to hide the names of servers.
         if FieldNames.ofTheWay.contains(name), self.isSet || self.isOfRequest {
             return "which says the way of the message"
         }

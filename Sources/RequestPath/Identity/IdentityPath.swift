@@ -5,7 +5,7 @@ package import Vocabulary
 /// A path to a value in a session, as written in `identity.headers` and the presets. It is parsed once and used for
 /// every new session.
 package struct IdentityPath: Sendable {
-    /// The allowed paths. One that ends with a dot continues with the names of members.
+    /// The allowed paths. A path that ends with a dot must continue with the names of members.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -23,8 +23,8 @@ package struct IdentityPath: Sendable {
     }
 
     private let place: Place
-    /// True if the value is always a list. A single string is then a list with one element, which may not contain the
-    /// delimiter: a user who may edit a trait must not appear in two groups by writing `staff,admin`.
+    /// True if the value is always a list. A single string is then a list with one element, and this element may not
+    /// contain the delimiter: a user who may edit a trait must not appear in two groups by writing `staff,admin`.
     package let isList: Bool
 
     /// Returns `nil` if `text` is not a path to a value.
@@ -61,7 +61,7 @@ package struct IdentityPath: Sendable {
             || steps.dropFirst(2).contains { $0 == "groups" || $0 == "roles" }
     }
 
-    /// True if the value is a token of the provider, which is a secret and not part of the session (`token(of:)`).
+    /// True if the value is a token of the provider. The token is a secret and not part of the session (`token(of:)`).
     package var isToken: Bool {
         switch self.place {
         case .accessToken, .idToken: true
@@ -89,7 +89,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the certificate's value. `nil` if the certificate has none or the path leads to a value of the session.
+    /// Returns the certificate's value. `nil` if the certificate lacks it or the path leads to a value of the session.
     func value(of certificate: ClientCertificate) -> JSONValue? {
         switch self.place {
         case .certificateHash: .string(certificate.sha256.hexadecimal)
@@ -99,7 +99,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the session's value. `nil` if the session has none or the path leads to a token or a certificate value.
+    /// Returns the session's value. `nil` if the session lacks it or the path leads to a token or a certificate value.
     package func value(of session: Session) -> JSONValue? {
         switch self.place {
         case .subject: .string(session.identity.id)
@@ -121,7 +121,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the stored UTF-8 of a string in one of the session's documents. `nil` for other values, which are rare.
+    /// Returns the stored UTF-8 of a string in one of the session's documents. `nil` for other values (rare).
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)
@@ -141,8 +141,8 @@ package struct IdentityPath: Sendable {
         return value
     }
 
-    /// Returns a value for which a step leads into the elements of a list (`JSONValue.value`). A document itself does
-    /// not follow such a step.
+    /// Returns the value of a path that leads through the elements of a list. `JSONValue.value` follows such a path,
+    /// `JSONDocument.value` does not.
     private static func value(withinListsAt steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
         guard steps.count > 1, let first = root.value(at: Array(steps.prefix(1))) else { return nil }
         return first.value(at: steps.dropFirst().map { String(decoding: $0, as: UTF8.self) })

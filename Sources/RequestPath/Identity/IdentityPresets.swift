@@ -1,7 +1,7 @@
 import Settings
 
 extension IdentityProfile {
-    /// Returns the fields of a preset, which apps written for another gateway expect.
+    /// Returns the fields of a preset. All presets except `sallyport` have fields that apps of other gateways expect.
     static func fields(_ preset: IdentitySettings.Preset) -> [IdentitySettings.Field] {
         let pairs: [(String, String)] =
             switch preset {

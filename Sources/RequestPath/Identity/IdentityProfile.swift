@@ -44,7 +44,7 @@ package struct IdentityProfile: Sendable {
     let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
-    /// The writer for routes whose encoding differs from `identity.encoding`, which `text` uses.
+    /// The writer for routes whose encoding differs from `identity.encoding`. `text` writes in `identity.encoding`.
     private let otherText: IdentityText
     private let maxSize: Int
 
@@ -83,7 +83,7 @@ package struct IdentityProfile: Sendable {
     // MARK: Rendering
 
     /// Returns the lines for `session`, ready for copying into a request. A missing value yields no line, never an
-    /// empty one (CVE-2026-30851).
+    /// empty field (CVE-2026-30851).
     ///
     /// - Parameters:
     ///   - tokens: The tokens of the session's provider, if `namesTokens`.
@@ -169,8 +169,8 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Configuration
 
-    /// Returns messages about problems in the settings. Each problem would let a client set a field that the app
-    /// trusts, or make an app misread a field.
+    /// Returns messages about problems in the settings: paths without a value, and names or delimiters with which a
+    /// client could set a field that the app trusts, or an app could misread a field.
     package static func problems(_ settings: IdentitySettings) -> [String] {
         var problems: [String] = []
         var spellings: [String: String] = [:]
@@ -210,7 +210,7 @@ package struct IdentityProfile: Sendable {
         return problems
     }
 
-    /// Returns whether the gateway writes this field itself, or interprets it and so does not remove a client's field.
+    /// Returns whether the gateway writes this field itself, or interprets a client's field and so does not remove it.
     private static func isTaken(_ name: String) -> Bool {
         if name == "authorization" { return false }
         let written =

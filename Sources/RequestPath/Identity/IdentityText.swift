@@ -10,7 +10,7 @@ struct IdentityText {
     /// The error for a text that could be read as another value.
     struct Unsafe: Error {}
 
-    /// Appends a value as text. A missing value appends nothing, because no field is ever empty.
+    /// Appends a value as text. Appends nothing for an object or a missing value: the field is then left out.
     ///
     /// - Parameter isList: True if a single string is written as a list with one element.
     func append(_ value: JSONValue?, isList: Bool, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
@@ -27,8 +27,8 @@ struct IdentityText {
         if text.withUnsafeBufferPointer({ self.encode($0, to: &bytes) }) { throw Unsafe() }
     }
 
-    /// Appends a token unchanged, so that an app can use it without decoding. A token with characters that RFC 6750 2.1
-    /// and RFC 6749 A.12 do not allow is unsafe.
+    /// Appends a token unchanged, so that an app can use it without decoding. A token with a space, a control character
+    /// or a byte beyond ASCII is unsafe (RFC 6750 2.1, RFC 6749 A.12).
     func append(token: Secret?, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         guard let token else { return }
         guard token.bytes.allSatisfy({ (0x21..<0x7F).contains($0) }) else { throw Unsafe() }
@@ -74,8 +74,8 @@ struct IdentityText {
         }
     }
 
-    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end, which a reader would
-    /// trim. Decoding restores the value.
+    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end (readers trim them).
+    /// Decoding restores the value.
     ///
     /// - Returns: True if the text is unsafe.
     private static func escape(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {

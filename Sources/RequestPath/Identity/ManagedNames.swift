@@ -9,7 +9,7 @@ package struct ManagedNames: Sendable {
     /// Normalised names (lower case, with `-` for every byte other than a letter or digit) that are removed from every
     /// request.
     package let names: [String]
-    /// Normalised prefixes. Fields whose names have one are removed, because an app of some preset may trust them.
+    /// Normalised prefixes. Fields with such names are removed, because an app of some preset may trust them.
     package let prefixes: [String]
 
     /// - Parameter configured: The names of the configured identity fields, in any spelling.
@@ -47,8 +47,8 @@ package struct ManagedNames: Sendable {
     ]
 
     /// Names that some framework or proxy trusts: `facts`, and names about the client's certificate (RFC 9440), the
-    /// path or the user. CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). Two others control how Rack lets a proxy
-    /// send files (CVE-2025-61780).
+    /// path or the user. CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). With `X-Sendfile-Type` and
+    /// `X-Accel-Mapping`, Rack lets a proxy send files (CVE-2025-61780).
     private static let always =
         Self.facts + [
             UserAddressField.name, "client-cert", "client-cert-chain", "forwarded", "proxy", "proxy-auth-cert",

@@ -29,7 +29,7 @@ package struct UnfitValue: Sendable, Hashable {
 }
 
 extension IdentityProfile {
-    /// Returns the values of this session that their fields cannot hold, with the first fault of each.
+    /// Returns the values of this session that their fields cannot hold, each with its first fault.
     package func unfit(_ session: Session) -> [UnfitValue] {
         var unfit: [UnfitValue] = []
         for source in self.sources where !source.path.isToken {

@@ -6,11 +6,11 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Audits refusals that may show the misuse of another user's session or browser. Each becomes an audit event with the
-/// session's user. The audit stream limits the number of events, but never the refusals.
+/// Audits refusals that may show the misuse of another user's session or browser. Each refusal becomes an audit event
+/// with the session's user. The audit stream limits the number of events, but never the number of refusals.
 extension RequestJudge {
-    /// Records a denial if another device presented the session, if its key or certificate was missing, or if another
-    /// site used it.
+    /// Records a denial if another device presented the session, if the proof of its key or its certificate was missing
+    /// or wrong, if a proof was replayed, or if another site used the session.
     mutating func audit(_ denial: Denial, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let kind: AuditEvent.Kind
         let cause: Reason

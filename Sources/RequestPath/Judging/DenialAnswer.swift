@@ -49,7 +49,7 @@ extension RequestJudge {
             native = NativeChallenge(realm: given.hostURL, target: page, without: parameter, demanding: demands)
         }
         var fields = native?.fields ?? []
-        // A page for a native app has only the native challenge, because the app may read only the first one.
+        // A page for a native app has only the native challenge, because the app may read only the first challenge.
         let (isJudged, isProofScheme) = (self.credentials.presented != .none, self.credentials.isProofScheme)
         if native == nil || !wantsPage,
             let challenge = denial.challenge(require, isJudged: isJudged, isProofScheme: isProofScheme)
@@ -98,7 +98,7 @@ extension RequestJudge {
 
 extension RoutedRequest {
     /// The path and query of this request, to return to after a sign-in. A transfer token is removed, because this
-    /// request could not use it: after the sign-in, it could sign in another user.
+    /// request could not use it: after the sign-in, the token could sign in another user.
     fileprivate var ownTarget: String {
         let target = String(decoding: self.head.target.bytes(in: self.base), as: UTF8.self)
         return ReturnTo.removing(self.configuration.settings.handoff.queryParameter, from: target) ?? "/"

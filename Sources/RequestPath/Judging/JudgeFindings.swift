@@ -28,7 +28,7 @@ package struct JudgingContext {
     /// The keys in DPoP proofs that were sent on this loop. `nil` if there is no loop, as in `sallyport explain`.
     package let proofKeys: Pinned<DPoPKeyCache>?
     /// The hosts under wildcards that clients have requested recently. The driver keeps the host of a request until the
-    /// request has ended, because no configuration contains it.
+    /// request has ended, because no configuration contains such a host.
     package let namedHosts: Pinned<NamedHostCache>
     /// True if a field in which an untrusted peer names a client is to be recorded.
     package let notesStrayForwarding: Bool
@@ -70,7 +70,7 @@ struct AskingProxy: OptionSet, Sendable {
     static let hidesMethod = AskingProxy(rawValue: 2)
     /// The proxy does not pass redirects on to the browser.
     static let dropsRedirects = AskingProxy(rawValue: 4)
-    /// The proxy shows the gateway's own pages instead of the app's.
+    /// The proxy shows the gateway's own pages instead of the app's pages.
     static let showsPages = AskingProxy(rawValue: 8)
 }
 
@@ -102,18 +102,18 @@ package struct JudgeFindings {
     var asker: AskingProxy = []
     /// True for an ACME HTTP challenge over plain http to a host with https.
     var isPlainHTTP = false
-    /// True if the shown certificate does not cover the host, or the client's own one has expired since the handshake.
+    /// True if the gateway's certificate does not cover the host, or if the client's has expired since the handshake.
     package var isMisdirected = false
     /// The certificate of the client that sent the request. `nil` if the client has none or the request is a check. The
-    /// driver keeps it, because a counted reference would cost every request.
+    /// driver keeps the certificate, because a counted reference would cost every request.
     package unowned(unsafe) var certificate: ClientCertificate?
-    /// The gateway's own request id and, if a trusted proxy sent one, the proxy's.
+    /// The gateway's own request id and, if a trusted proxy sent one, the proxy's request id.
     package var requestID: RequestID
-    /// The client's address as named by trusted peers, or otherwise the peer's. `nil` until determined.
+    /// The client's address as named by trusted peers, or otherwise the peer's address. `nil` until determined.
     package internal(set) var clientAddress: IPAddress?
     /// The requested host. `nil` if the gateway does not serve it.
     package internal(set) var pinnedHost: Pinned<HostEntry>?
-    /// The route, which no later step changes. `nil` if the request reached none.
+    /// The route. No later step changes it. `nil` if the request reached no route.
     package internal(set) var pinnedRoute: Pinned<RouteEntry>?
     /// The configured path of the gateway's endpoint that the request is for. `nil` if the request is for no endpoint.
     package internal(set) var endpoint: String?
@@ -132,12 +132,12 @@ package struct JudgeFindings {
     package internal(set) var crossOriginLines: [UInt8] = []
     /// A reason for the log that did not decide the request, such as the reason for refusing a transfer token.
     package internal(set) var note: Reason?
-    /// The reason why the presented session no longer exists, if the client gets a less precise one (`Reason.told`).
+    /// Why the presented session no longer exists, if the client gets a less precise reason (`Reason.told`).
     package internal(set) var absence: Reason?
     /// The result of a transfer token, for the log.
     package internal(set) var handoff: TransferTokenResult?
     package internal(set) var binding: JudgedBinding?
-    /// The identity field that could not be written. `nil` unless the request is refused for it.
+    /// The identity field that could not be written. `nil` unless the request is refused for this reason.
     package internal(set) var unwritableField: String?
     /// The events to be recorded, in order. The driver empties the list after recording them.
     package var events: [JudgeEvent] = []
@@ -171,7 +171,7 @@ package enum JudgeEvent {
     /// A transfer token that the user is asked to confirm, with the reason. The reason is `nil` if users are always
     /// asked.
     case asked(Reason?, HandoffRequest)
-    /// A field that names the client of a proxy, from an untrusted peer.
+    /// An untrusted peer has sent this field, which names the client of a proxy.
     case strayForwarding(field: String)
     /// No host has this name.
     case unknownHost(Slice)

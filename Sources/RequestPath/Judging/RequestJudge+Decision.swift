@@ -10,7 +10,7 @@ import Vocabulary
 extension RequestJudge {
     /// Asks for the session that the request presents, or decides without a session.
     ///
-    /// - Parameter hasCookieEnded: True if a transfer token has ended the cookie's session, which was another user's.
+    /// - Parameter hasCookieEnded: True if a transfer token has ended the cookie's session of another user.
     mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
         var evidence = Evidence(
@@ -63,7 +63,7 @@ extension RequestJudge {
         )
         switch answer {
         case .found(let session) where isOwnCookie && session.session.host != given.host.publicURL.authority:
-            // A cookie is valid only on the host for which it was made (RFC 6265 8.6: cookies do not respect ports).
+            // A cookie is valid only on the host for which it was made. Browsers ignore ports (RFC 6265 8.5).
             evidence.missing = .sessionOtherHost
         case .found(let session) where !given.host.isFor(session):
             evidence.missing = .sessionOtherProvider
@@ -172,8 +172,8 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether a native app can hand a session off here. Its WebView must announce itself, the route's client must
-    /// accept tokens, and no rule may have just demanded a sign-in at the gateway.
+    /// Returns whether a native app can hand a session off here. The app's WebView must announce itself, the route's
+    /// client must accept tokens, and no rule may have just demanded a sign-in at the gateway.
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
         // nginx passes on the challenge of a 401 only.
         if case .forbidden = denial, self.findings.dialect == .authRequest { return false }

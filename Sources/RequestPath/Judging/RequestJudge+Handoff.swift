@@ -5,7 +5,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The transfer tokens of one request, which are tried one after another. A class, because each step passes them on.
+/// The transfer tokens of one request. They are tried one after another. A class, because each step passes them on.
 final class HandoffTrial {
     /// The treatment of a token in the query.
     enum ParameterTreatment {
@@ -15,7 +15,7 @@ final class HandoffTrial {
         case refuse(Reason)
     }
 
-    /// The route's web client, whose settings apply.
+    /// The route's web client. Its settings apply to the tokens.
     let client: ClientSettings
     /// The token in the query, or the token that was moved from the query into the attempt cookie.
     var parameter: HandoffParameter.Found?
@@ -27,13 +27,13 @@ final class HandoffTrial {
     var treatment: ParameterTreatment?
     /// True while `parameter` is being tried, instead of a token from a handoff cookie.
     var triesParameter = false
-    /// The values of the request's handoff cookies. All of them are cleared when one has been handled.
+    /// The values of the request's handoff cookies. All of them are cleared when one of them has been handled.
     var cookieValues: [[UInt8]] = []
     /// The browser's marks of handoff cookies that were handled before.
     var marks: [UInt8] = []
     /// The token that is being tried.
     var request: OutOfLine<HandoffRequest>?
-    /// The browser's session on this host. `nil` before the look-up; the inner `nil` means that the browser has none.
+    /// The browser's session on this host. `nil` before the look-up. The inner `nil` means that there is no session.
     var existing: CachedSession??
     /// True if the latest look-up was for the provider's own cookie.
     var isProvidersAsked = false
@@ -46,9 +46,9 @@ final class HandoffTrial {
 
 /// Selects the transfer token to consume, and continues with the outcome.
 ///
-/// The cookie is tried before the query, each only if the client accepts tokens there. A refused token is removed, and
-/// the rest of the request stays unchanged. The browser's session continues, and a valid token in the query is used
-/// even if the cookie contains a stale one.
+/// The cookie is tried before the query. Each is tried only if the client accepts tokens there. A refused token is
+/// removed, and the rest of the request stays unchanged. The browser's session continues, and a valid token in the
+/// query is used even if the cookie contains a stale token.
 extension RequestJudge {
     /// Handles the first transfer token. Returns `nil` if the request continues without one.
     mutating func beginHandoff(_ given: borrowing RoutedRequest) -> JudgeAction? {
@@ -57,14 +57,14 @@ extension RequestJudge {
         // HEAD and subresources continue without the token, wherever it is.
         guard mayConsume || isPreview || Navigation.isSpeculative(given.head) else { return nil }
         if self.findings.asker.contains(.dropsRedirects) {
-            // This proxy drops the redirect that brings the session, so the token would be used up for nothing.
+            // This proxy drops the redirect that sets the session's cookie, so the token would be used up for nothing.
             return self.credentials.handoffParameter == nil ? nil : .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let client = given.client,
             client.isKnown(to: given.host.settings.providers)
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
-        // A link on another site must not use the moved token, which belongs to a different navigation.
+        // A link on another site must not use the moved token: the token belongs to a different navigation.
         if trial.parameter == nil, let token = self.credentials.movedToken, !given.isCrossSite {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
@@ -75,8 +75,8 @@ extension RequestJudge {
         self.findings.stage = .handoff
         trial.treatment = Self.treatment(of: trial, given)
         guard mayConsume else {
-            // A prefetch is refused so that the browser repeats it when the user opens the page. A preview is refused
-            // so that the token is left for the user.
+            // A prefetch is refused so that the browser repeats the request when the user opens the page. A preview is
+            // refused so that the token is left for the user.
             return .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let token = cookies.first else { return self.tryParameter(trial, given) }
@@ -167,7 +167,7 @@ extension RequestJudge {
         return request
     }
 
-    /// Consumes the token of `trial`, after a look-up of the session of the browser's cookie.
+    /// Looks up the session of the browser's cookie, then consumes the token of `trial`.
     private mutating func prepare(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         if let existing = trial.existing { return self.consume(trial, existing, given) }
         guard let cookie = self.credentials.cookies.session.value else { return self.askProvider(trial, given) }
@@ -175,7 +175,7 @@ extension RequestJudge {
         return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
     }
 
-    /// Looks up the session of the provider's own cookie, which is used if the browser has no session of the gateway.
+    /// Looks up the session of the provider's own cookie. It applies if the browser has no session of the gateway.
     private mutating func askProvider(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         guard let cookie = self.credentials.cookies.provider.value else { return self.consume(trial, nil, given) }
         trial.isProvidersAsked = true

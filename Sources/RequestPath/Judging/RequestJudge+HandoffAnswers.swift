@@ -20,7 +20,7 @@ extension RequestJudge {
     }
 
     /// Clears the request's handoff cookies and marks their values as handled. If the gateway cannot clear a cookie,
-    /// its value is ignored when it comes back.
+    /// the value is ignored when the browser sends it again.
     mutating func clearHandoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         let configuration = given.configuration
         for line in configuration.handoffClearing(of: given.host) { self.findings.addLine(line) }
@@ -37,12 +37,12 @@ extension RequestJudge {
         self.findings.note = .credentialAmbiguousCookie
     }
 
-    /// Answers that the store is unavailable. The token may have been used although the answer was lost, so the browser
-    /// gets a cookie that makes a reload part of the same attempt.
+    /// Answers that the store is unavailable. The token may have been used although the store's answer was lost, so the
+    /// browser gets a cookie that makes a reload part of this attempt.
     ///
     /// A token in a cookie stays there. A token in a URL is moved into the attempt cookie, and the browser is
     /// redirected to the URL without the token. If the store is still unavailable, the redirected request gets the 503.
-    /// A program may not keep cookies, so its token stays in the URL.
+    /// A program's token stays in the URL, because not every program keeps cookies.
     mutating func postpone(
         _ trial: HandoffTrial,
         _ error: StoreError,
@@ -55,9 +55,9 @@ extension RequestJudge {
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
             if given.wantsPage {
-                // The token that could not be tried may come from the cookie. The query's token is then never tried, or
-                // only after the user has confirmed it. If that token were moved, the next navigation would try it,
-                // even if another site made the link to this page.
+                // The token that could not be tried may come from the cookie. The query's token may then still need the
+                // user's confirmation, or be refused. If it were moved, the next navigation would try it, even if
+                // another site made the link to this page.
                 if case .consume = trial.treatment,
                     let token = parameter.value.map({ Self.queryToken($0, given.base) }), AttemptCookie.canHold(token)
                 {
@@ -99,8 +99,8 @@ extension RequestJudge {
         return .redirect(to: given.hostURL + HandoffPath.path)
     }
 
-    /// Redirects to the confirmation page for a token of another account than the browser's last one. From then on, the
-    /// token is only in the sealed cookie. Returns `nil` if users are not asked or the cookie cannot hold the token.
+    /// Redirects to the confirmation page for a token of another account than the browser's last one. From then on,
+    /// only the sealed cookie contains the token. Returns `nil` if users are not asked or the cookie cannot hold it.
     mutating func askAboutAccount(
         _ request: HandoffRequest,
         _ trial: HandoffTrial,
@@ -136,8 +136,8 @@ extension RequestJudge {
         self.findings.addLine(cookie.line(setting: notice.value))
     }
 
-    /// Returns the mark of the account that the browser used last. `nil` if the browser sends none. If it sends
-    /// several, the result matches no account.
+    /// Returns the mark of the account that the browser used last. `nil` if the browser sends no mark. If the browser
+    /// sends several marks, the result matches no account.
     func lastAccount(_ given: borrowing RoutedRequest) -> Secret? {
         guard self.credentials.cookies.hasCompanion, let line = given.head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
@@ -154,7 +154,7 @@ extension RequestJudge {
         -> LocalAnswer
     {
         self.clearMovedToken(trial, given)
-        // The path is appended to the gateway's own origin, so that `//evil` in it stays a path.
+        // The path is appended to the gateway's own origin, so that a path such as `//evil` stays a path.
         return .redirect(to: given.hostURL + given.targetWithoutHandoff, reason: reason)
     }
 
@@ -168,7 +168,7 @@ extension RequestJudge {
         return .redirect(to: link.host.origin + TicketPath.adopting(from: page.host, link.text))
     }
 
-    /// Clears the cookie of a moved token. Otherwise, the redirect to the requested URL would be repeated.
+    /// Clears the cookie of a moved token. Otherwise, the redirect to the requested URL would be repeated endlessly.
     private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         if trial.isMoved {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())

@@ -59,8 +59,8 @@ extension RequestJudge {
         return rendered
     }
 
-    /// Adds the lines about the client's certificate to the lines about the user (`nil` if there is none). The session
-    /// does not keep the certificate's lines, because another connection has another certificate.
+    /// Adds the lines about the client's certificate to `identity` (`nil` if there are no lines about a user). The
+    /// session does not keep the certificate's lines, because another connection may have another certificate.
     static func adding(
         _ certificate: ClientCertificate,
         to identity: IdentityLines?,

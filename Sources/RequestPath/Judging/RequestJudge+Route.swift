@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Determines where a request goes: its host, client address, path, and endpoint or route.
 extension RequestJudge {
-    /// Sets the route, which then never changes. Returns an action if the request has no route or is for an endpoint.
+    /// Sets the route. It then never changes. Returns an action if the request has no route or is for an endpoint.
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
@@ -26,7 +26,7 @@ extension RequestJudge {
     @inline(__always)
     private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
-        // Never over plain http (RFC 6797 7.2).
+        // The field must not be sent over plain http (RFC 6797 7.2).
         if let line = configuration.strictTransport, host.publicURL.isHTTPS, !self.findings.isPlainHTTP {
             self.findings.answerLines.append(line)
         }
@@ -58,7 +58,7 @@ extension RequestJudge {
             case .none:
                 break
             }
-            // A browser's request from another proxy is for a page of the gateway, even if a route has the path.
+            // Another proxy passes on a browser's request. A page of the gateway then takes precedence over a route.
             if !self.findings.asker.isEmpty, self.findings.dialect == nil,
                 let answer = self.portalAnswer(reading, method, given, host)
             {
@@ -151,8 +151,8 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether a check of this path is refused. The gateway's own paths must not be forwarded to an app by
-    /// another proxy, and the answer to a check cannot replace their pages.
+    /// Returns whether a check of this path is refused. Another proxy must not forward the gateway's own paths to an
+    /// app, and the answer to a check cannot replace the pages at these paths.
     @inline(never)
     private func isNotAsked(
         of reading: PathReading,
@@ -168,8 +168,8 @@ extension RequestJudge {
         return match.isThere
     }
 
-    /// Records the CORS fields of the endpoint for the request's origin. They are added to any answer. Returns the
-    /// answer if the request is a preflight.
+    /// Records the CORS fields of the endpoint for the request's origin. Any answer will contain these fields. Returns
+    /// the answer if the request is a preflight.
     private mutating func admitReaders(
         _ readers: CrossOriginReaders,
         of endpoint: Endpoint,
@@ -186,7 +186,7 @@ extension RequestJudge {
         return LocalAnswer(readers.preflight(from: origin, methods: endpoint.methods, requestID: requestID))
     }
 
-    /// Answers 421 and closes the connection, so that even a client that does not know this status opens a new one.
+    /// Answers 421 and closes the connection. Even a client that does not know this status then opens a new connection.
     private func refuseConnection() -> JudgeAction {
         .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
     }
@@ -214,7 +214,7 @@ extension RequestJudge {
         return rule.client(of: given.head, given.base, peer: given.peer)
     }
 
-    /// Returns the client's address as named by the proxies that send checks and the proxies in front of them.
+    /// Returns the client's address as named by the proxies that send checks and by earlier proxies on the way.
     @inline(never)
     private func addressFromProxy(_ given: JudgingContext) -> IPAddress {
         guard let checks = given.configuration.authorization else { return given.peer }
@@ -237,8 +237,8 @@ extension RequestJudge {
         return nil
     }
 
-    /// Returns a trusted proxy's request id if it is short and consists of token characters, because it is written to
-    /// logs and answers.
+    /// Returns a trusted proxy's request id if the id is short and consists of token characters. Other ids must not
+    /// reach logs and answers.
     @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),

@@ -13,15 +13,15 @@ package import Vocabulary
 ///                                 │                                 ▲
 ///                                 └─▶ existing ─▶ consuming ────────┘
 ///                                        ▲            │
-///                                        └────────────┘  the token in the query, after the one in the cookie
+///                                        └────────────┘  the token in the query, after the token in the cookie
 /// ```
-/// A session whose token is bound to a key also waits for its proof (`redeeming`) and is then looked up again
+/// If a session's token is bound to a key, its proof is redeemed (`redeeming`), and the session is looked up again
 /// (`proven`). Every step may end with an answer instead. The request waits for its driver in `session`, `existing`,
-/// `consuming`, `redeeming` and `proven`. The route is fixed before credentials are read. They are read once.
+/// `consuming`, `redeeming` and `proven`. The route is fixed before credentials are read. They are read only once.
 ///
-/// The driver lends the head and its bytes to each step; the judge keeps only slices. The judge reads no clock and does
+/// The driver lends the head and its bytes to each step. The judge keeps only slices. The judge reads no clock and does
 /// no I/O. Time, peer and configuration come from `JudgingContext`, and events to be recorded are in `findings`. The
-/// judge creates random values only for handoffs: the secret of a first attempt and the seal of a link.
+/// judge creates random values only for handoffs: secrets of attempts and confirmations, seals of cookies and links.
 package struct RequestJudge {
     /// The results so far. The driver applies and logs them, and uses them to forward the request.
     package var findings: JudgeFindings
@@ -35,13 +35,13 @@ package struct RequestJudge {
         case head
         /// The session that the request presents is being looked up.
         case session
-        /// The browser's session is being looked up, before its transfer token is consumed.
+        /// The browser's session is being looked up, before a transfer token is consumed.
         case existing(HandoffTrial)
         /// A transfer token is being consumed.
         case consuming(HandoffTrial)
         /// The proof for this session's token is being redeemed.
         case redeeming(CachedSession)
-        /// The proof was accepted, and the session, which may have ended meanwhile, is being looked up again.
+        /// The proof was accepted. The session is being looked up again, because it may have ended in the meantime.
         case proven
         /// The last action was returned.
         case ended
@@ -72,7 +72,7 @@ package struct RequestJudge {
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
-        // Most proxies would take this answer to a check as permission for the preflight, or would drop it.
+        // Most proxies would take this answer to a check as permission for the preflight, or would drop the answer.
         if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
             let cors = given.route.preflight(given.head), let origin = given.value(.origin)
         {
@@ -103,8 +103,8 @@ package struct RequestJudge {
         return self.askForSession(given)
     }
 
-    /// Returns whether a replay of the request would do harm, because it may change something or use up a transfer
-    /// token. A client may send requests before its handshake has ended (RFC 8470 2.1).
+    /// Returns whether a replay of the request could do harm: the request may change something or use up a transfer
+    /// token. Requests that a client sends before its handshake has ended can be replayed (RFC 8470 2.1).
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
         !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
             || self.credentials.hasTransferToken
@@ -137,7 +137,7 @@ package struct RequestJudge {
         }
     }
 
-    /// Continues after looking up a session, consuming a transfer token or redeeming a proof has failed.
+    /// Continues after the failed look-up of a session, use of a transfer token or redemption of a proof.
     ///
     /// - Parameter reason: The reason for the refusal: the store or a provider is unavailable.
     package mutating func unavailable(

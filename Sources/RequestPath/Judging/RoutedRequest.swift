@@ -7,9 +7,9 @@ import Vocabulary
 /// A request with its route, as it is lent to each step of its judge. Contains the driver's context, the listener's
 /// judging profile, and the route and host that were found.
 ///
-/// Its references are not counted, so it must never be deinitialised. Therefore only `lend` can create one, in memory
-/// that is freed without deinitialisation, and a step can neither copy, move nor keep what it borrows. (Measured:
-/// `unowned(unsafe)` properties or addresses count four to six more references per request.)
+/// Its references are not counted, so it must never be deinitialised. Therefore only `lend` can create a value, in
+/// memory that is freed without deinitialisation, and a step can neither copy, move nor keep the borrowed value.
+/// (Measured: `unowned(unsafe)` properties or addresses count four to six more references per request.)
 struct RoutedRequest: ~Copyable {
     let head: RequestHead
     /// The bytes to which the slices of the head refer.
@@ -63,7 +63,7 @@ struct RoutedRequest: ~Copyable {
 
     /// The names of the gateway's cookies on the host.
     @inline(__always) var cookies: OwnCookies { self.configuration.ownNames.cookies(of: self.host) }
-    /// The OAuth client of the route. `nil` if the route names no client, or one that no longer exists.
+    /// The OAuth client of the route. `nil` if the route names no client, or if the client no longer exists.
     var client: ClientSettings? { self.route.settings.client.flatMap { name in self.clients.use { $0.client(name) } } }
     /// True if a browser shows the answer to a person as a page.
     var wantsPage: Bool { Navigation.wantsPage(self.head, self.base) }

@@ -12,8 +12,8 @@ package struct AcceptedClient: Sendable {
     let listener: ListenerProfile
     let gate: ConnectionGate
 
-    /// Gives the reserved place to `peer`, unless `peer` is a proxy that will name a client. Returns `nil` if the
-    /// client is refused, which releases the place.
+    /// Gives the reserved place to `peer`, unless `peer` is a proxy that will name a client. If the client is refused,
+    /// releases the place and returns `nil`.
     ///
     /// - Parameters:
     ///   - role: The role of the listener.
@@ -48,9 +48,9 @@ package struct AcceptedClient: Sendable {
         self.gate = gate
     }
 
-    /// Opens the client's connection, at once if it begins with HTTP/1. Called on the connection's loop.
+    /// Opens the connection, without a `ClientOpening` if it begins with HTTP/1. Called on the connection's loop.
     ///
-    /// - Parameter stream: The client's stream, which has not been started.
+    /// - Parameter stream: The client's stream, not started yet.
     package func open(_ stream: any ClientByteStream, on loop: PathLoop) {
         guard let named = self.place, !self.listener.hasPrelude else {
             return ClientOpening(self, on: loop, stream).open()

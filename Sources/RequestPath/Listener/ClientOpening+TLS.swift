@@ -30,7 +30,7 @@ extension ClientOpening {
         }
     }
 
-    /// Records a handshake of the client's address. False if the address has begun too many.
+    /// Records a handshake of the client's address. False if the address has begun too many handshakes.
     var mayShakeHands: Bool {
         guard let place = self.place else { return false }
         if place.beginsHandshake(now: self.loop.now) { return true }
@@ -38,7 +38,7 @@ extension ClientOpening {
         return false
     }
 
-    /// Asks the loop to begin the handshake in this turn or a later one. Until it begins, nothing more is read.
+    /// Asks the loop to begin the handshake in this turn or a later turn. Until then, nothing more is read.
     func awaitTurn() {
         if !self.loop.begin(self) { self.stream.pause() }
     }
@@ -123,7 +123,7 @@ extension ClientOpening {
             certificate = read
         }
         self.loop.handshakeEnded(agreement.flight.isResumed ? .resumed : .ok)
-        // A listener for any name never shows a certificate for another host.
+        // On a listener for any name, every certificate is right for every requested host.
         let takesAnyName = self.client.listener.settings?.takesAnyName == true
         self.facts = ClientFacts(
             proxy: self.preamble,
@@ -137,7 +137,7 @@ extension ClientOpening {
         self.stage = .choice
         var none = ByteBuffer()
         self.begin(&none)
-        // The client has sent the handshake's last message. The library sends its tickets only with the next bytes.
+        // Nothing else acknowledges the client's last handshake message: the library sends tickets with later bytes.
         if agreement.flight.isTLS13 || agreement.flight.isResumed {
             (self.stream as? TLSClientStream)?.acknowledge(on: self.loop)
         }

@@ -4,14 +4,14 @@ import Settings
 import Transport
 
 /// A client's connection before its first request. The first bytes show who the client is and which protocol it uses.
-/// Then its connection replaces the opening on the loop and uses the remaining bytes.
+/// Then an HTTP connection replaces the opening on the loop and uses the remaining bytes.
 ///
 /// ```
 ///   preamble ─▶ hello ─▶ waiting ─▶ handshake ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
-///      │          └ TLS: what the client asks for, a turn to compute, and the handshake
+///      │          └ TLS: the client's first message, the wait for a turn to compute, and the handshake
 ///      └ a proxy names the client (PROXY protocol)
 /// ```
-/// An opening is treated as a silent client: it is among the first to be closed when new connections need room.
+/// An opening is treated as a silent client: it is among the first to be closed when connections reach their limit.
 final class ClientOpening {
     enum Stage {
         case preamble, hello, waiting, handshake, choice
@@ -35,7 +35,7 @@ final class ClientOpening {
     private(set) var deadline: NIODeadline
     /// The client's place. `nil` while the place is only reserved, because the proxy has not named the client yet.
     private(set) var place: ConnectionGate.Place?
-    /// The header that a proxy in front has sent.
+    /// The PROXY header that the peer has sent. `nil` if there is no header about a client.
     var preamble: ProxyPreamble?
     var facts: ClientFacts?
     /// The client's first TLS message and the certificate chosen for it.
@@ -152,10 +152,10 @@ final class ClientOpening {
         ).open(with: &buffer, after: self)
     }
 
-    /// Returns whether the client uses HTTP/2. `nil` if it has sent only a part of what may be the preface of HTTP/2.
+    /// Returns whether the client uses HTTP/2. `nil` if the bytes so far may be the beginning of the HTTP/2 preface.
     private func speaksHTTP2(_ buffer: ByteBuffer) -> Bool? {
         if let tls = self.facts?.tls {
-            // A client that has agreed on no protocol uses HTTP/1, if the listener allows it.
+            // A client that has agreed on no protocol uses HTTP/1, if the listener allows HTTP/1.
             return tls.hasChosenHTTP2 || self.client.listener.settings?.protocols.contains(.http1) != true
         }
         guard let protocols = self.client.listener.settings?.protocols, protocols.contains(.plainHTTP2) else {

@@ -25,7 +25,7 @@ package struct EndpointServer: Sendable {
     ///   - setting: The settings key that contains the address, for the error.
     ///   - clients: The gateway's loops, which count handshakes. `nil` in a process without a gateway.
     ///   - limits: The limits on connections from one address. `nil` if all clients may share one address, for example
-    ///     a local proxy's or the node's.
+    ///     the address of a local proxy or of the node.
     ///   - others: The URLs that the gateway serves at other addresses.
     /// - Throws: A `ListenerError` that names the address.
     package static func start(
@@ -70,7 +70,7 @@ package struct EndpointServer: Sendable {
     /// The port, including one that the system chose.
     package var port: Int { self.listener.port }
 
-    /// A configuration with new endpoints, which is not in use yet.
+    /// A configuration with new endpoints that is not in use yet.
     package struct Prepared: Sendable {
         /// The loops that serve the endpoints.
         package let loops: PathLoops

@@ -28,7 +28,7 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = context.channel
         context.fireChannelRead(NIOAny(first))
         guard channel.isActive else { return }
-        // The first request may be read together with the client's last handshake message. It is not limited here.
+        // The first request may be read together with the client's last handshake message. No limit applies to it here.
         guard self.isOver else { return context.close(promise: nil) }
         channel.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
     }

@@ -3,15 +3,15 @@ import NIOCore
 import Transport
 
 extension Listener {
-    /// The maximum time to wait for the kernel's queue to be empty, in steps of `moment`.
+    /// The maximum number of waits for the kernel's queue to be empty. Each wait lasts one `moment`.
     private static let mostMoments = 50
 
     /// Admits no new connections and accepts those that are already in the kernel's queue.
     ///
-    /// Closing a listening socket resets the connections in its queue, together with their requests. A proxy in front
-    /// must not retry a POST that it has sent on an open connection. Therefore the kernel drops segments that open a
-    /// connection (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty. After `close`, the kernel refuses new
-    /// connections. Returns at once if the system has no such filters.
+    /// Closing a listening socket resets the connections in its queue, together with their requests. A proxy must not
+    /// retry a POST that it has sent on such a connection. Therefore the kernel drops segments that open a connection
+    /// (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty. After `close`, the kernel refuses new connections.
+    /// Returns at once if the system has no such filters.
     ///
     /// - Parameter moment: The minimum time to wait for connections that are being opened.
     package func takeLast(within moment: Duration) async {

@@ -39,7 +39,7 @@ package final class Listener: Sendable {
     private static let backlog: Int32 = 4096
 
     let socket: NIOLoopBound<ListeningSocket>
-    /// The bound port, which the system chooses if the settings say 0.
+    /// The bound port. The system chooses the port if the settings say 0.
     package let port: Int
 
     /// Binds `address`. The first of `loops` accepts clients, and connections are spread over all loops.
@@ -174,8 +174,8 @@ private struct AcceptorParts: Sendable {
     let role: ListenerRole
 }
 
-/// Accepts the clients that the gate admits. At the limit it stops accepting: clients wait in the backlog, and no
-/// descriptor is used to refuse them.
+/// Accepts the clients that the gate admits. At the limit, the acceptor stops accepting: clients wait in the backlog,
+/// and no descriptor is used to refuse them.
 private final class Acceptor: ClientAcceptor {
     private let socket: ListeningSocket
     private let loop: TransportLoop
@@ -217,7 +217,7 @@ private final class Acceptor: ClientAcceptor {
         guard let clearing = gate.beginClearing(now: now) else { return }
         let acceptor = NIOLoopBound(self, eventLoop: self.loop)
         self.parts.loops.close(clearing) { count in
-            // True if too few were closed. Without another search, only the next new client would start one.
+            // `cleared` is true if too few were closed. Without a timer, only the next new client would start a search.
             if gate.cleared(count, now: .now()) {
                 // Connections that are busy now may be idle soon.
                 acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom(.now()) }
@@ -227,13 +227,13 @@ private final class Acceptor: ClientAcceptor {
         }
     }
 
-    /// Searches again if new clients have already taken the freed room. Without room, no new client starts a search.
+    /// Searches again if new clients have already taken the freed places. Without places, no client starts a search.
     private func makeRoomIfAwaited() {
         if self.isAwaited { self.makeRoom(.now()) }
     }
 
     func accepted(_ descriptor: Int32, from address: IPAddress) {
-        // Reserved before another client is accepted. On the connection's loop it would be too late.
+        // The place is reserved before another client is accepted. On the connection's loop, it would be too late.
         self.gate.reserve()
         let now = NIODeadline.now()
         let client = AcceptedClient(

@@ -18,7 +18,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     ///   - socket: The client's socket, which is already being read.
     ///   - context: The context with the chosen certificate.
     ///   - room: The number of bytes that the client may send until the handshake has ended.
-    ///   - observer: The opening, which handles the stream until `start`.
+    ///   - observer: The opening. It handles the stream until `start`.
     init(_ socket: StreamSocket, _ context: NIOSSLContext, room: Int, _ observer: ClientOpening) {
         self.socket = socket
         self.tls = NIOSSLServerHandler(context: context)
@@ -47,7 +47,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     var isWritable: Bool { self.socket.isWritable }
     var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
-    /// The number of unacknowledged bytes of the encrypted stream, which are a few more than the written bytes.
+    /// The number of unacknowledged bytes of the encrypted stream. Encryption adds a few bytes to the written bytes.
     var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
     var unsentBytes: Int { self.socket.unsentBytes + self.heldBytes }
 

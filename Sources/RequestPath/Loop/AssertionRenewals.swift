@@ -2,15 +2,15 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// Signs the next assertion of each session whose current one has reached half of its lifetime. Signs after the
+/// Signs a new assertion for each session whose current assertion has reached half of its lifetime. Signs after the
 /// requests of the turn have been sent, so that no request waits for a signature. Confined to its loop.
 ///
 /// A signature takes some 30 microseconds. If many are due at once, the loop makes a few and serves its connections
-/// before the next few. Until then, the old assertions are sent for up to another quarter of their lifetime.
+/// before the next few. Old assertions are sent in the meantime, for up to another quarter of their lifetime.
 final class AssertionRenewals {
     /// The number of signatures made before the loop continues.
     private static let batch = 4
-    /// The time in which the loop serves its connections between two batches. A task without a delay would run first.
+    /// The pause between two batches, for serving connections. Without a delay, the next batch would run first.
     private static let pause = TimeAmount.milliseconds(1)
 
     private struct Due {

@@ -16,7 +16,7 @@ package final class HandshakeQueue {
 
     /// Begins the handshake now and returns true, or queues it for one of the next turns and returns false.
     package func begin(_ handshake: any AwaitedHandshake) -> Bool {
-        // The handshake must not overtake those in the queue.
+        // The handshake must not overtake the handshakes in the queue.
         guard self.begun < Self.perTurn, self.waiting.isEmpty else {
             self.waiting.append(handshake)
             return false

@@ -4,7 +4,7 @@ package import Observability
 package import Sessions
 package import SignOn
 
-/// The parts that judge the requests of a listener to apps and describe the user to the apps.
+/// The parts with which a listener's requests to apps are judged and users are described to apps.
 package final class JudgingProfile: Sendable {
     let audit: AuditStream
     package let identity: IdentityProfile

@@ -7,12 +7,12 @@ package protocol LoopConnection: AnyObject {
     /// The time since which the connection has carried nothing or only an unfinished head. `nil` while it is in use.
     var quietSince: NIODeadline? { get }
     /// Whether the connection carries a request, or an answer that the client has not read completely. Also true for a
-    /// new connection, whose first request may still arrive.
+    /// new connection, because its first request may still arrive.
     var isBusy: Bool { get }
     /// The number of queued bytes that the client has not accepted.
     var unsentBytes: Int { get }
 
-    /// Calls `body` with each request that has begun, and with exchanges without a request. `body` ends none of them.
+    /// Calls `body` with each request that has begun, and with idle exchanges. `body` must not end any of them.
     func eachRequest(_ body: (any LoopRequest) -> Void)
     /// Checks the deadlines. Called four times a second.
     func sweep(_ now: NIODeadline)

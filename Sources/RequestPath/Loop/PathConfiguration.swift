@@ -7,7 +7,7 @@ package import Settings
 import SignOn
 import Vocabulary
 
-/// The settings in the form that the request path uses. Created once per reload, immutable, shared by all loops.
+/// The settings in the form of the request path. Created at start and by each reload, immutable, shared by all loops.
 package final class PathConfiguration: Sendable {
     /// The timeouts of the settings as `TimeAmount`, and the minimum rate of a request's body.
     package struct Timeouts: Sendable {
@@ -33,7 +33,7 @@ package final class PathConfiguration: Sendable {
     package let targets: [UpstreamTarget]
     package let endpoints: EndpointTable
     package let metrics: PathMetricIDs
-    /// The number of reloads. Identity lines that were prepared in another generation are not used.
+    /// Begins at 1 and grows with each reload. Identity lines that were prepared in another generation are not used.
     package let generation: UInt64
     let limits: LimitSettings
     let timeouts: Timeouts
@@ -64,10 +64,10 @@ package final class PathConfiguration: Sendable {
     let strictTransport: [UInt8]?
 
     /// - Parameters:
-    ///   - routes: The routes, which need `judging`: nothing is forwarded without it.
+    ///   - routes: The routes. Routes to apps need `judging`: nothing is forwarded without it.
     ///   - targets: The apps of the routes.
-    ///   - generation: The number of reloads.
-    ///   - authorization: The profile for checks, which needs `judging`. `nil` if no other proxy may send checks.
+    ///   - generation: A number that grows with each reload.
+    ///   - authorization: The profile for checks. It needs `judging`. `nil` if no other proxy may send checks.
     ///   - tls: The TLS of each listener for clients, in the order of the settings. `nil` for a listener without TLS.
     ///   - checksTLS: The TLS of the listener for proxies that send checks.
     package init(
@@ -114,7 +114,7 @@ package final class PathConfiguration: Sendable {
         self.responseParser = ResponseParser(
             names: FieldNames(
                 roles: FieldNames.responseRoles,
-                // Only the gateway's own names. Apps may send the others, which are removed only from requests.
+                // Only the gateway's own names. Apps may send fields with the other managed names.
                 managedNames: (judging?.identity.ownNames ?? [])
                     + (settings.strictTransport == nil ? [] : ["strict-transport-security"]),
                 managedPrefixes: ["x-sallyport-"]
@@ -206,7 +206,7 @@ package final class PathConfiguration: Sendable {
             || host.settings.providers.contains { self.settings.provider(named: $0)?.asksForPasswords == true }
     }
 
-    /// Returns the answer with the path of a redirect to the gateway's own page replaced by the path that browsers use.
+    /// Returns the answer. In a redirect to a page of the gateway, replaces the path by the path that browsers use.
     func placing(_ answer: LocalAnswer) -> LocalAnswer {
         let pages = self.settings.pages
         guard !pages.base.isEmpty,

@@ -23,7 +23,7 @@ package final class PathLoop: TurnEndTask {
     let tracer: Tracer?
     // The properties of the tracer that nearly all requests need.
     let isTraced: Bool
-    /// True if requests without a trace begin one.
+    /// True if requests without a trace begin a trace.
     let beginsTraces: Bool
     let sampler: TraceSampler
     let stage: Stage
@@ -160,7 +160,7 @@ package final class PathLoop: TurnEndTask {
 
     private func sweep() {
         self.readClocks()
-        // Backwards, because a connection that ends here is replaced by the last one.
+        // Backwards, because the last connection takes the index of a connection that ends here.
         var index = self.connections.count - 1
         while index >= 0 {
             if index < self.connections.count { self.connections[index].sweep(self.now) }
@@ -181,7 +181,7 @@ package final class PathLoop: TurnEndTask {
         self.shortOfFilesUntil = self.now + .seconds(5)
     }
 
-    /// Frees the heads and buffers that were needed for a burst. Keeps one for each request since the last call.
+    /// Frees the heads and buffers that a burst needed. Keeps one head and one buffer per request since the last call.
     private func shrink() {
         let needed = Int(clamping: self.requestSequence &- self.requestsBeforeShrink)
         self.spareHeads.shrink(to: needed)
@@ -211,7 +211,7 @@ package final class PathLoop: TurnEndTask {
         return self.handshakes.begin(handshake)
     }
 
-    /// Counts the result of a connection on which a proxy names its client.
+    /// Counts the result of reading a connection's PROXY header.
     func preambleEnded(_ result: ProxyResult, from peer: IPAddress) {
         (self.openings ?? self).metrics.preambleEnded(result)
         switch result {
@@ -278,7 +278,7 @@ package final class PathLoop: TurnEndTask {
         self.metrics.connectionOpened()
     }
 
-    /// Replaces `former`, which leaves the loop, by `connection`.
+    /// Replaces `former` by `connection`. `former` leaves the loop.
     func replace(_ former: any LoopConnection, by connection: any LoopConnection) {
         let index = former.listIndex
         guard index >= 0 else { return self.add(connection) }
@@ -298,7 +298,7 @@ package final class PathLoop: TurnEndTask {
         self.metrics.connectionClosed()
     }
 
-    /// Closes up to `count` connections that carry nothing, starting with the longest idle ones.
+    /// Closes up to `count` idle connections without unsent bytes, starting with those that have been idle for longest.
     ///
     /// - Parameter time: Only connections admitted before this time are closed.
     /// - Returns: The number of closed connections.
@@ -370,8 +370,8 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Reload
 
-    /// Applies a new configuration. Exchanges that have begun keep the old one. An app keeps its connections unless it
-    /// is now reached in another way.
+    /// Applies a new configuration. Exchanges that have begun keep the old configuration. An app keeps its connections
+    /// unless it is now reached in another way.
     package func adopt(_ configuration: PathConfiguration) {
         self.readClocks()
         let former = self.configuration.targets
@@ -400,7 +400,7 @@ package final class PathLoop: TurnEndTask {
         }
     }
 
-    /// Applies the current OAuth clients of the configuration. Requests that have begun keep the old ones.
+    /// Applies the current OAuth clients of the configuration. Waiting requests use them from their next step on.
     package func adoptClients() {
         self.clients = self.configuration.judging?.clients.snapshot ?? .empty
     }

@@ -20,7 +20,7 @@ package final class PathMetricIDs: Sendable {
     /// requests that match neither.
     fileprivate let requests: CounterTable
     fileprivate let durations: [HistogramID]
-    /// `decisions[route, reason]`. The last reason is "allowed".
+    /// `decisions[route, reason]`. The last column is "allowed".
     fileprivate let decisions: CounterTable
     fileprivate let allowed = Reason.allCases.count
     fileprivate let endpoints: [String: Int]
@@ -131,7 +131,7 @@ package final class PathMetricIDs: Sendable {
         self.registry = registry
     }
 
-    /// Limits each scrape to the servers of the configuration that is then in use.
+    /// Limits each scrape to the servers of the configuration in use at the time of the scrape.
     package static func showServers(in registry: MetricsRegistry, of used: @escaping @Sendable () -> PathMetricIDs) {
         for family in [MetricNames.serverInFlight, MetricNames.serverEjections, MetricNames.serverOut] {
             registry.show(family) { used().serverNames }
@@ -394,11 +394,11 @@ enum CheckResult: String, CaseIterable {
 
 /// A limit that an HTTP/2 client exceeded: the values of `sallyport_http2_connections_closed_total{reason}`.
 package enum HTTP2Excess: String, CaseIterable, Sendable {
-    /// Streams that were reset by the client or because of its errors.
+    /// Streams that were reset by the client or because of the client's errors.
     case resets
     case pings
     case settings
-    /// The CONTINUATION frames of one field block, or the time that it took.
+    /// The CONTINUATION frames of one field block, or the time that the block took.
     case fieldBlock = "field_block"
     /// DATA frames without data.
     case emptyData = "empty_data"
@@ -414,7 +414,7 @@ package enum HTTP2Excess: String, CaseIterable, Sendable {
     case protocolError = "protocol_error"
 }
 
-/// The place where a session was found: the loop's own cache (`l1`) or the store.
+/// The place where a session was found: the loop's own cache (`l1`) or the store. `none` if no session was found.
 enum SessionSource: String, CaseIterable {
     case none, l1, store
 }

@@ -39,7 +39,7 @@ final class RequestTrace: TracedRequest {
     var link: TraceContext?
     /// The `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
-    /// The attributes of the request's span about its connection and head, which a connection's requests mostly share.
+    /// The attributes about the connection and the head. The requests of a connection mostly share these attributes.
     private let words = SpanBuffer(capacity: 512)
     /// The end of the client's address in `words`. `connectionEnd` is the end of the connection's part. 0 at first.
     private var clientEnd = 0
@@ -50,19 +50,17 @@ final class RequestTrace: TracedRequest {
     private var version = SpanWords.Version.http11
     /// The last session named in a span, and its text. Most requests of a connection belong to one session.
     private var session = (name: Fingerprint(0), text: Fingerprint(0).characters)
-    /// The peer of the connection.
     private var peer: IPAddress?
     private(set) var method = KnownMethod.other
     /// The start of the current attempt to reach the app. `nil` if there is no attempt.
     var attemptBegan: NIODeadline?
-    /// The server that was tried last. Kept for the connection's next request, which usually tries the server again,
-    /// because releasing it costs more than the memory.
+    /// The server that was tried last. Kept between requests: the connection's next request usually tries this server
+    /// again, and releasing the reference costs more than the memory.
     var server: UpstreamServer?
     /// The time at which the attempt's answer was complete.
     var attemptEnded: NIODeadline?
     /// The pending store operation of the request, and the time at which it began. `nil` if none is pending.
     var storeAsked: (at: NIODeadline, operation: StaticString)?
-    /// The number of failed attempts.
     var failedAttempts = 0
 
     init(_ id: TraceID, of tracer: Tracer) {
@@ -70,7 +68,7 @@ final class RequestTrace: TracedRequest {
         self.tracer = tracer
     }
 
-    /// The trace for calls on behalf of the request, whose spans are children of the request's span.
+    /// The trace for calls on behalf of the request. The spans of these calls are children of the request's span.
     var callTrace: CallTrace? { self.tracer.calls(of: self) }
 
     /// Prepares the object for another request.
@@ -186,7 +184,6 @@ final class RequestTrace: TracedRequest {
 
 /// The words that nearly all spans share. Tracers keep them, because each use of a global checks its initialisation.
 final class SpanWords: Sendable {
-    /// The version of HTTP.
     enum Version {
         case http10, http11, http2
     }
@@ -229,8 +226,8 @@ final class SpanWords: Sendable {
         SpanRun { $0.attribute("http.request.method", method) }
     }
 
-    /// Returns the attribute `http.request.method` and the beginning of a span's name. Methods that HTTP does not
-    /// define share one, because a client can invent any number.
+    /// Returns the attribute `http.request.method` and the beginning of a span's name. All other methods share `_OTHER`
+    /// and `HTTP`, because a client can invent any number of methods.
     @inline(__always)
     func method(_ method: KnownMethod) -> (name: StaticString, run: SpanRun) {
         switch method {

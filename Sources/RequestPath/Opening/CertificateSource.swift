@@ -5,8 +5,8 @@ import Synchronization
 package protocol CertificateSource: Sendable {
     /// Returns the TLS settings with the source's current certificates. Blocks: do not call it on an event loop.
     ///
-    /// - Parameter settings: The settings in use, without a certificate while a listener waits for its first one.
-    /// - Returns: `nil` if the source has no certificates, or the certificates that it has already returned.
+    /// - Parameter settings: The settings in use. They have no certificates while a listener waits for its first one.
+    /// - Returns: `nil` if the source has no certificates, or has returned its current certificates before.
     /// - Throws: The reason why the source has no usable certificates.
     func certificates(for settings: TLSSettings) throws(CertificateFault) -> TLSSettings?
 }

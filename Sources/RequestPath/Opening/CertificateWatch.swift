@@ -1,6 +1,6 @@
 package import Settings
 
-/// Applies the certificates of a source: first certificates of listeners that have none, and renewed ones.
+/// Applies the certificates of a source: first certificates for listeners without one, and renewed certificates.
 package struct CertificateWatch: Sendable {
     /// The outcome of one check of the source.
     package enum Outcome: Sendable {
@@ -22,8 +22,8 @@ package struct CertificateWatch: Sendable {
     /// Checks the source once and applies its certificates. Blocks, so it must not be called on an event loop.
     ///
     /// - Parameters:
-    ///   - listeners: The listeners, which all have one set of TLS settings.
-    ///   - whole: The complete settings, which contain the TLS settings.
+    ///   - listeners: The listeners. They share one set of TLS settings.
+    ///   - whole: The complete settings, of which the TLS settings are a part.
     package func look(at listeners: [ListenerTLS], for whole: Settings) -> Outcome {
         guard let settings = listeners.first?.settings else { return .unchanged }
         let isMissing = settings.certificates.isEmpty
@@ -31,7 +31,7 @@ package struct CertificateWatch: Sendable {
             guard let renewed = try self.source.certificates(for: settings) else {
                 return isMissing ? .missing(nil) : .unchanged
             }
-            // While a host has no certificate, every new certificate is used. Later ones must cover all hosts.
+            // While a host has no certificate, new certificates are always used. After that, they must cover all hosts.
             if settings.fault(for: whole) == nil, let fault = renewed.fault(for: whole) { throw fault }
             guard renewed != settings else { return .unchanged }
             for tls in listeners { try tls.replace(by: renewed) }

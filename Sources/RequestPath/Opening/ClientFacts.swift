@@ -3,26 +3,26 @@ import Observability
 import Vocabulary
 
 /// The facts about a client that were found while its connection was opened. Made once per connection and never
-/// changed. A connection without TLS and PROXY header has no facts.
+/// changed. A connection with neither TLS nor a PROXY header has no facts.
 package final class ClientFacts: Sendable {
     /// The members about the client in each access line of the connection.
     let logged: AccessMembers
-    /// The id that the proxy gave the connection, with which its request ids begin. `nil` if there is no usable one.
+    /// The proxy's id of the connection. The connection's request ids begin with it. `nil` if there is no usable id.
     let requestIDs: [UInt8]?
 
     /// The facts from the TLS handshake. `nil` if the client does not use TLS.
     let tls: TLSFacts?
 
-    /// The client's certificate, verified in the handshake. `nil` if the client has shown none.
+    /// The client's certificate, verified in the handshake. `nil` if the client has shown no certificate.
     var certificate: ClientCertificate? { self.tls?.certificate }
 
-    /// - Parameter proxy: The header that the proxy in front has sent.
+    /// - Parameter proxy: The PROXY header that the peer has sent.
     package convenience init(proxy: ProxyPreamble) {
         self.init(proxy: proxy, tls: nil)
     }
 
     /// - Parameters:
-    ///   - proxy: The header that the proxy in front has sent. `nil` if there is no proxy or no header.
+    ///   - proxy: The PROXY header that the peer has sent. `nil` if there is no header.
     ///   - tls: The facts from the handshake. `nil` if the client does not use TLS.
     init(proxy: ProxyPreamble?, tls: TLSFacts?) {
         var logged = AccessMembers()
@@ -48,8 +48,8 @@ package final class ClientFacts: Sendable {
     /// Returns whether the client's certificate has expired since the handshake. A new handshake would fail.
     func hasExpired(at now: UnixTime) -> Bool { self.certificate.map { $0.notAfter <= now } ?? false }
 
-    /// Returns whether the certificate shown to the client covers the requested host. True without TLS. A client may
-    /// request other hosts than the one that it has named in the handshake (RFC 9113 9.1.1).
+    /// Returns whether the certificate shown to the client covers the requested host. True without TLS, and on a
+    /// listener for any name. A client may request other hosts than it named in the handshake (RFC 9113 9.1.1).
     ///
     /// - Parameter bytes: The bytes of the request.
     func wasShown(_ authority: Slice, in bytes: UnsafeRawBufferPointer) -> Bool {

@@ -16,9 +16,9 @@ package struct ClientHello: Equatable, Sendable {
         case complete(ClientHello?)
     }
 
-    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if none exists.
+    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if invalid.
     package private(set) var serverName: String?
-    /// The protocols that the client offers (RFC 7301). `nil` if the client does not send them.
+    /// The protocols that the client offers (RFC 7301). `nil` if the client offers none.
     package private(set) var protocols: [String]?
     private var abilities = Abilities()
 
@@ -49,7 +49,7 @@ package struct ClientHello: Equatable, Sendable {
 
     /// The maximum length of the message in bytes. The TLS library has the same limit.
     package static let longest = 16_384
-    /// The maximum number of bytes before the message is complete. A client may split it into records of one byte.
+    /// The maximum number of bytes before the message is complete. A client may split the message into small records.
     package static let most = 32_768
 
     private static let handshakeRecord: UInt8 = 22
@@ -159,15 +159,15 @@ package struct ClientHello: Equatable, Sendable {
         }
     }
 
-    /// Records TLS versions (RFC 8446 4.2.1).
+    /// Records whether the client supports TLS 1.3 (RFC 8446 4.2.1).
     private mutating func noteVersions(_ content: HelloReader) {
         var content = content
         guard let list = content.vector(1) else { return }
         list.forEachPair { version in if version == 0x0304 { self.abilities.insert(.tls13) } }
     }
 
-    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, a scheme names its curve. In
-    /// earlier versions, the suite names the kind of the key, and the groups contain its curve (RFC 8422 5.1).
+    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, a signature scheme names the
+    /// key's curve. In earlier versions, the suite names the kind of key, and the groups list the curve (RFC 8422 5.1).
     package func takes(_ certificate: CertificateFacts) -> Bool {
         let isTLS13 = self.abilities.contains(.tls13)
         guard certificate.isECDSA else {
@@ -185,7 +185,7 @@ package struct ClientHello: Equatable, Sendable {
             && self.hasAny(of: group, named: .groups)
     }
 
-    /// Returns whether the client has one of these abilities. If it lists none of this kind, it may have any of them.
+    /// Returns whether the client has one of these abilities. If the client lists none of this kind, it may have any.
     private func hasAny(of wanted: Abilities, named kind: Abilities) -> Bool {
         !self.abilities.contains(kind) || !self.abilities.isDisjoint(with: wanted)
     }

@@ -16,7 +16,7 @@ package enum HandshakeResult: String, CaseIterable, Sendable {
     case unknownName = "unknown_name"
     /// The client supports none of the listener's protocols.
     case noProtocol = "no_protocol"
-    /// The client has no certificate, or one that does not verify or has expired.
+    /// The client has no certificate, or the client's certificate cannot be verified or has expired.
     case clientCertificate = "client_certificate"
     /// The client's address has begun too many handshakes.
     case limited

@@ -36,7 +36,7 @@ final class ListenerProfile: Sendable {
 
     /// - Parameters:
     ///   - settings: The settings of the listener. `nil` for plain HTTP/1.
-    ///   - tls: The TLS of the listener. A secure listener without it accepts no clients.
+    ///   - tls: The TLS of the listener. A secure listener whose TLS is `nil` refuses all clients.
     init(_ settings: ListenerSettings?, tls: ListenerTLS? = nil, for service: RequestService = .apps) {
         self.tls = settings?.isSecure == true ? tls : nil
         self.settings = settings
@@ -51,7 +51,7 @@ final class ListenerProfile: Sendable {
     enum Greeting {
         /// The peer sends no header.
         case own
-        /// The peer sends a header of the PROXY protocol, which names the client.
+        /// The peer sends a PROXY header that names the client.
         case named
         /// The peer may not connect.
         case refused

@@ -7,7 +7,7 @@ package import Vocabulary
 ///
 /// Each certificate has its own context, instead of one context that exchanges its certificate during the handshake.
 /// The choice then takes no extra turn of the loop, and a session is resumed only with the certificate it began with.
-/// All contexts trust the listener's client authorities, so that no choice of a name can bypass them (CVE-2025-23419).
+/// All contexts trust the listener's client authorities: no name in a handshake can bypass them (CVE-2025-23419).
 package final class ListenerTLS: Sendable {
     /// A certificate with its context. A class, because each handshake passes it on several times.
     package final class Choice: Sendable {
@@ -76,7 +76,7 @@ package final class ListenerTLS: Sendable {
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
     /// Replaces the certificates for new connections. Blocks, so it must not be called on an event loop. Earlier
-    /// sessions cannot be resumed, because the old contexts have sealed their tickets.
+    /// sessions cannot be resumed, because the old contexts have sealed the tickets of these sessions.
     ///
     /// - Throws: `ListenerTLSError`, without having changed anything.
     package func replace(by settings: TLSSettings) throws(ListenerTLSError) {
@@ -85,7 +85,7 @@ package final class ListenerTLS: Sendable {
     }
 
     /// Returns the choice for a client that sends `hello`, or `nil` if there is no certificate for the client. A
-    /// certificate that has expired since it was read is chosen only if no other one fits.
+    /// certificate that has expired since it was read is chosen only if no other certificate fits.
     package func choice(for hello: ClientHello?, now: UnixTime) -> Choice? {
         let choices = self.state.withLockedValue { $0.choices }
         if choices.count == 1 { return choices[0] }
@@ -97,7 +97,7 @@ package final class ListenerTLS: Sendable {
         guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
             return nil
         }
-        // The names of the default certificate may have a second certificate with another kind of key.
+        // A second certificate may have the names of the default certificate and another kind of key.
         let twins = any.facts.map { facts in choices.filter { $0.facts?.title == facts.title } } ?? []
         return Self.best(of: [[any], twins], for: hello, now: now)
     }
@@ -117,7 +117,7 @@ package final class ListenerTLS: Sendable {
         return groups.lazy.compactMap(\.first).first
     }
 
-    /// Returns the first shared protocol. `.some(nil)` if the client offers none, and `nil` if no protocol is shared.
+    /// Returns the first shared protocol. `.some(nil)` if the client offers no protocols, `nil` if none is shared.
     func protocolChoice(for hello: ClientHello?) -> ListenerProtocol?? {
         guard let offered = hello?.protocols, !offered.isEmpty else { return .some(nil) }
         return self.protocols.first { offered.contains($0.rawValue) }.map { .some($0) }
