@@ -8,7 +8,7 @@ package enum RuleStage: String, Sendable, CaseIterable {
     case mint
     /// A user signs in.
     case signIn = "sign_in"
-    /// A client exchanges a token, or what a social provider gave it, for an access token.
+    /// A client exchanges a token, or a code or token of a social provider, for an access token.
     case exchange
 }
 
@@ -117,7 +117,7 @@ extension [RuleFinding] {
     package var limiting: [String] { self.filter { $0.result == .scopes }.map(\.rule) }
 }
 
-/// The objection of a rule to an act, which therefore does not happen.
+/// The objection of a rule to an act. The act is then not carried out.
 package struct RuleObjection: Sendable, Equatable {
     package var rule: String
     package var effect: Rule.Effect

@@ -14,7 +14,7 @@ enum RuleType: String, Sendable {
     case missing = "missing"
 }
 
-/// A field of the event, which has the shape of the event of Auth0's post-login Actions.
+/// A field of the event. The event has the shape of the event of Auth0's post-login Actions.
 package struct RuleField: Sendable, Equatable {
     /// The names on the path to the field, without `event`.
     let path: [String]
@@ -77,7 +77,7 @@ package struct RuleField: Sendable, Equatable {
         self.type = type
     }
 
-    /// Finds the field with this name: a known one, or `event.user.` and the path to a trait. `nil` if none exists.
+    /// Finds the field with this name: a known field, or `event.user.` and the path to a trait. `nil` if none exists.
     init?(named name: String) {
         if let field = Self.known.first(where: { $0.name == name }) {
             self = field

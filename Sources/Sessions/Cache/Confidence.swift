@@ -4,7 +4,7 @@
 /// The count distinguishes a read before a change from a read after it. A loop that gets two changes in the wrong order
 /// keeps the later one.
 struct Confidence: Sendable, Hashable, Comparable {
-    /// The number of changes, which is odd while everything is doubted.
+    /// The number of changes. It is odd while everything is doubted.
     private var changes: UInt64
 
     /// The initial state if ends are received without a gap from the start.

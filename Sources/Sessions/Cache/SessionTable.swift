@@ -16,7 +16,7 @@ struct SessionTable {
     private static let waitingShare = 16
     /// One unused entry in this many stays anyway, so that entries that are used seldom accumulate in time.
     private static let luckyShare = 32
-    /// The number of entries that the hand passes in search of an unused one before it takes the last.
+    /// The maximum number of entries that the hand passes in search of an unused one. The last of them is then evicted.
     private static let handReach = 32
     /// The maximum number of entries that a step of a sweep removes.
     private static let sweepStep = 8
