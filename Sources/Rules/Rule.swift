@@ -99,7 +99,7 @@ package struct RuleFinding: Sendable, Equatable {
         self.result = result
     }
 
-    /// The reason with which the rule denies the act, or would without dry run. `nil` if it has no objection.
+    /// The reason with which the rule denies the act, or would without dry run. `nil` without an objection.
     package var reason: Reason? {
         switch self.result {
         case .pass, .scopes, .wouldLimitScopes: nil

@@ -69,8 +69,8 @@ package struct RuleFacts: Sendable {
     package var provider: String
     package var userID: String
     package var traits: JSONValue
-    /// The id of the actor in the session that would begin or from which a token would be minted. `nil` if nobody acts
-    /// for the user.
+    /// The id of the actor in the session that would begin, or in the session from which a token would be minted. `nil`
+    /// if nobody acts for the user.
     package var actor: String?
     /// The client that makes the request. `nil` if no client takes part.
     package var clientID: String?

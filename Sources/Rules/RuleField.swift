@@ -24,7 +24,7 @@ package struct RuleField: Sendable, Equatable {
     package var name: String { "event." + self.path.joined(separator: ".") }
 
     /// The stages at which the field exists: the fields of a transfer token while it is consumed, the actor while a
-    /// transfer token is minted or consumed, and an access token's API and scopes where it is issued.
+    /// transfer token is minted or consumed, and an access token's API and scopes at an exchange.
     package var stages: Set<RuleStage> {
         switch self.path[0] {
         case Self.token: [.consume]

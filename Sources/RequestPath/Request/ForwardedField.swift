@@ -1,6 +1,6 @@
 package import AddressIntelligence
 
-/// The grammar of the fields with which proxies name a hop: `X-Forwarded-For` and `Forwarded` (RFC 7239).
+/// The grammar of the fields in which proxies report hops: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 package enum ForwardedField {
     /// Returns the value of `for` in one element of `Forwarded`, without quotes. Returns `nil` if `for` is missing or
     /// repeated, or if the element has a backslash or misplaced quotes.

@@ -12,8 +12,8 @@ package struct EndpointTable: Sendable {
         package var description: String { "an endpoint forwards to \(self.name), and there is no such upstream" }
     }
 
-    /// The routes that judge requests to forwarding endpoints, one for each host that serves such an endpoint. Their
-    /// indices follow the last index of the route table.
+    /// The routes that judge requests to forwarding endpoints, one for each endpoint and each host that serves it.
+    /// Their indices follow the last index of the route table.
     package let routes: [RouteEntry]
     /// The endpoint paths in the order of the route table's hosts.
     private let paths: [EndpointPaths]
@@ -131,7 +131,7 @@ package struct EndpointTable: Sendable {
         return self.paths[host.index].match(reading, method: method)
     }
 
-    /// Looks up a normalised path in the portal of another product. `host` serves it if no app would answer.
+    /// Looks up a normalised path in another product's portal. `host` serves the portal only if no app would answer.
     func portal(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>, host: HostEntry) -> EndpointMatch {
         self.portals[host.index].match(reading, method: method)
     }
@@ -159,7 +159,7 @@ package struct EndpointTable: Sendable {
         (self.listed[host.realms] ?? []).first { $0.scope.isServed(on: host) && Self.hasAll($0.path, of: path) }?.scope
     }
 
-    /// Whether `endpoint` matches every path of `route`. Its `{name}` matches one segment, its `**` the whole rest.
+    /// Whether `endpoint` matches every path of `route`. In it, `{name}` matches one segment and `**` the rest.
     private static func hasAll(_ endpoint: String, of route: String) -> Bool {
         let own = endpoint.split(separator: "/", omittingEmptySubsequences: false)
         let theirs = route.split(separator: "/", omittingEmptySubsequences: false)

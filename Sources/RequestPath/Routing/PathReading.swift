@@ -12,7 +12,7 @@ package struct PathReading {
         case refused(Reason)
     }
 
-    /// The bytes as received. They are forwarded unchanged.
+    /// The bytes as received. They are forwarded unchanged, apart from the route's prefixes.
     package let raw: UnsafeBufferPointer<UInt8>
     /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped from each segment. Routes are
     /// matched by these bytes. An encoded slash stays `%2F`.

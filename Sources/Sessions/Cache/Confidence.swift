@@ -1,5 +1,5 @@
-/// The caches' confidence that they receive all ends, so that they may use what they know without asking the store. It
-/// is a count of the changes between trust and doubt.
+/// The caches' confidence that they receive all ends and may use their entries without asking the store. It is stored
+/// as the number of changes between trust and doubt.
 ///
 /// The count distinguishes a read before a change from a read after it. A loop that gets two changes in the wrong order
 /// keeps the later one.

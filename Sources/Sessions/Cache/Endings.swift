@@ -1,5 +1,5 @@
 /// A group of ends and changes. Each current read and each open stream checks the group once instead of once per end.
-/// When a server lets ten thousand sessions expire at once, no loop compares each of them with ten thousand streams.
+/// When a server lets ten thousand sessions expire at once, no loop compares each session with ten thousand streams.
 package struct Endings: Sendable {
     package let invalidations: [Invalidation]
     /// Whether the group contains `.all`.

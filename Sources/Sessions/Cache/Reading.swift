@@ -1,7 +1,7 @@
 /// A current read of a session. An end can overtake it.
 ///
 /// The answer to a read and the report of an end may use different connections, so an answer from before the end can
-/// arrive after the report. It must not be kept.
+/// arrive after the report. Such an answer must not be kept.
 struct Reading {
     let key: RecordKey
     /// The cache's turn when the read began. The answer is trusted until that turn ends.
