@@ -8,7 +8,7 @@ package enum RuleStage: String, Sendable, CaseIterable {
     case mint
     /// A user signs in.
     case signIn = "sign_in"
-    /// A client exchanges a token, or what a social provider gave it, for an access token.
+    /// A client exchanges a token, or a code or token of a social provider, for an access token.
     case exchange
 }
 
@@ -99,7 +99,7 @@ package struct RuleFinding: Sendable, Equatable {
         self.result = result
     }
 
-    /// The reason with which the rule denies the act, or would without dry run. `nil` if it has no objection.
+    /// The reason with which the rule denies the act, or would without dry run. `nil` without an objection.
     package var reason: Reason? {
         switch self.result {
         case .pass, .scopes, .wouldLimitScopes: nil
@@ -117,7 +117,7 @@ extension [RuleFinding] {
     package var limiting: [String] { self.filter { $0.result == .scopes }.map(\.rule) }
 }
 
-/// The objection of a rule to an act, which therefore does not happen.
+/// The objection of a rule to an act. The act is then not carried out.
 package struct RuleObjection: Sendable, Equatable {
     package var rule: String
     package var effect: Rule.Effect

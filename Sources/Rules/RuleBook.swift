@@ -14,8 +14,8 @@ package struct RuleBook: Sendable {
         self.places = places
     }
 
-    /// Applies the rules to an act. The first rule whose condition holds decides, unless it is in dry run. A rule about
-    /// scopes limits them and lets the next rules apply.
+    /// Applies the rules to an act. The first rule whose condition holds and whose effect is `deny` or `signIn` refuses
+    /// the act, unless the rule is in dry run. A rule about scopes limits them, and the next rules apply, too.
     ///
     /// Asynchronous, so that rules can be extended to ask another service.
     package func judge(_ stage: RuleStage, _ facts: @autoclosure () -> RuleFacts) async -> RuleJudgement {

@@ -23,7 +23,7 @@ package struct RuleCondition: Sendable, Equatable {
     /// The condition as the operator wrote it.
     package let text: String
     let root: Node
-    /// The fields in the condition, in their order, with the number of Unicode scalars before each.
+    /// The fields in the condition, in order of appearance, with the number of Unicode scalars before each.
     package let fields: [(field: RuleField, offset: Int)]
 
     /// Reads a condition.

@@ -69,8 +69,8 @@ package struct RuleFacts: Sendable {
     package var provider: String
     package var userID: String
     package var traits: JSONValue
-    /// The id of the actor in the session that would begin or from which a token would be minted. `nil` if nobody acts
-    /// for the user.
+    /// The id of the actor in the session that would begin, or in the session from which a token would be minted. `nil`
+    /// if nobody acts for the user.
     package var actor: String?
     /// The client that makes the request. `nil` if no client takes part.
     package var clientID: String?
@@ -114,8 +114,8 @@ package struct RuleFacts: Sendable {
 
     /// Returns the event in the shape of the event of Auth0's post-login Actions. Unknown members are left out.
     ///
-    /// The places of both requests come from one database. Otherwise, replacing it between two requests of a device
-    /// could make their countries differ.
+    /// The places of both requests come from one database. Otherwise, if the database were replaced between two
+    /// requests of a device, their countries could differ.
     package func event(_ places: GeoDirectory?) -> JSONValue {
         var members: [String: JSONValue] = [:]
         var request = Self.members(of: self.request, places)

@@ -14,7 +14,7 @@ enum RuleType: String, Sendable {
     case missing = "missing"
 }
 
-/// A field of the event, which has the shape of the event of Auth0's post-login Actions.
+/// A field of the event. The event has the shape of the event of Auth0's post-login Actions.
 package struct RuleField: Sendable, Equatable {
     /// The names on the path to the field, without `event`.
     let path: [String]
@@ -24,7 +24,7 @@ package struct RuleField: Sendable, Equatable {
     package var name: String { "event." + self.path.joined(separator: ".") }
 
     /// The stages at which the field exists: the fields of a transfer token while it is consumed, the actor while a
-    /// transfer token is minted or consumed, and an access token's API and scopes where it is issued.
+    /// transfer token is minted or consumed, and an access token's API and scopes at an exchange.
     package var stages: Set<RuleStage> {
         switch self.path[0] {
         case Self.token: [.consume]
@@ -77,7 +77,7 @@ package struct RuleField: Sendable, Equatable {
         self.type = type
     }
 
-    /// Finds the field with this name: a known one, or `event.user.` and the path to a trait. `nil` if none exists.
+    /// Finds the field with this name: a known field, or `event.user.` and the path to a trait. `nil` if none exists.
     init?(named name: String) {
         if let field = Self.known.first(where: { $0.name == name }) {
             self = field

@@ -1,6 +1,6 @@
 package import AddressIntelligence
 
-/// The header of the PROXY protocol, version 1 or 2, which a proxy sends in front of a connection's bytes (HAProxy,
+/// The header of the PROXY protocol, version 1 or 2. A proxy sends it before the client's bytes (HAProxy,
 /// `doc/proxy-protocol.txt`). Each version begins with a signature that distinguishes it from other protocols.
 package struct ProxyPreamble: Equatable, Sendable {
     package enum Reading: Equatable, Sendable {
@@ -13,7 +13,7 @@ package struct ProxyPreamble: Equatable, Sendable {
 
     /// The client of the proxy's connection.
     package enum Meaning: Equatable, Sendable {
-        /// The proxy itself or an unknown client. The peer's address is used as the client's.
+        /// The client is the proxy itself, or is unknown. The peer's address is used as the client's address.
         case local
         /// The addresses of the client's connection to the proxy.
         case proxied(source: Endpoint, destination: Endpoint)
@@ -48,12 +48,12 @@ package struct ProxyPreamble: Equatable, Sendable {
     static let word = Array("PROXY ".utf8)
     private static let fixedCount = 16
 
-    /// Whether `bytes` begin with the signature of either version. No HTTP request does.
+    /// Whether `bytes` begin with the signature of either version. No request with a registered HTTP method does.
     package static func resembles(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: self.signature) || bytes.starts(with: self.word)
     }
 
-    /// Reads the header at the front of `bytes`. A header in pieces gives the same result as a whole one.
+    /// Reads the header at the start of `bytes`. The result does not depend on how many reads deliver the header.
     package static func read(_ bytes: UnsafeRawBufferPointer) -> Reading {
         guard let first = bytes.first else { return .incomplete }
         return first == self.signature[0] ? self.readBinary(bytes) : self.readLine(bytes)

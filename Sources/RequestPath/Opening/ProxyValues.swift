@@ -1,5 +1,5 @@
-/// The values (TLVs) that are kept from a version 2 header of the PROXY protocol. Clients can influence them, so none
-/// is assumed to be text.
+/// The values (TLVs) that are kept from a version 2 header of the PROXY protocol. Clients can influence the values, so
+/// they are not assumed to be text.
 package struct ProxyValues: Equatable, Sendable {
     /// The name that the client requested in its TLS handshake.
     package private(set) var authority: [UInt8]?

@@ -1,7 +1,7 @@
 import NIOCore
 
 /// The parameters agreed in a TLS handshake, read from the gateway's outgoing messages because the TLS library does not
-/// report them. Messages are unencrypted through the ServerHello (TLS 1.3) or the ServerKeyExchange (TLS 1.2).
+/// report them. The ServerHello, and in TLS 1.2 the ServerKeyExchange, are not encrypted.
 struct ServerFlight: Equatable {
     private(set) var suite: Int?
     private(set) var group: Int?
@@ -20,7 +20,7 @@ struct ServerFlight: Equatable {
             switch kind {
             case 22: self.readMessages(record)
             case 21: break
-            // Everything after this record is encrypted.
+            // A ChangeCipherSpec or encrypted data ends the part that is read.
             default: self.isEncrypted = true
             }
         }
@@ -38,7 +38,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// Reads a ServerHello. It may be a HelloRetryRequest (RFC 8446 4.1.4), which the next ServerHello overrides.
+    /// Reads a ServerHello. A HelloRetryRequest before it has equal suite, version and group (RFC 8446 4.1.4).
     private mutating func readHello(_ message: HelloReader) {
         var message = message
         guard message.skip(34), message.vector(1) != nil, let suite = message.number(2), message.skip(1) else { return }

@@ -36,7 +36,7 @@ struct TLSFacts {
     /// - Parameter authority: The host, with or without a port.
     func covers(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let shown = self.shown else { return true }
-        // Usually the handshake's server name. In a bracketed address, the first colon does not begin a port.
+        // The usual host is the handshake's server name. Colons within brackets belong to the address.
         let host = authority.first == UInt8(ascii: "[") ? authority[...] : authority.prefix { $0 != UInt8(ascii: ":") }
         if self.isNameCovered, let name = self.serverName, name.utf8.elementsEqual(host) { return true }
         var text = String(decoding: host, as: UTF8.self).lowercased()
@@ -46,7 +46,7 @@ struct TLSFacts {
         return text.isEmpty || shown.covers(text)
     }
 
-    /// Adds the members about the handshake to `logged`, which is part of every access line of the connection.
+    /// Adds the members about the handshake to `logged`. Every access line of the connection contains them.
     func add(to logged: inout AccessMembers) {
         let flight = self.agreement.flight
         logged.add("tls.version", flight.isTLS13 ? "1.3" : "1.2")

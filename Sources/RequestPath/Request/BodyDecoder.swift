@@ -44,8 +44,8 @@ package struct BodyDecoder {
         return false
     }
 
-    /// Whether more than `limit` bytes are known to be missing. This function is not inlined because inlining it stops
-    /// Swift 6.3's optimiser with a fatal error.
+    /// Whether the body has a declared length and more than `limit` bytes of it are missing. Not inlined: inlining this
+    /// function crashes Swift 6.3's optimiser.
     @inline(never)
     package func misses(moreThan limit: Int) -> Bool {
         if case .length(let count) = self.state { return count > limit }

@@ -11,7 +11,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
         case data(Int)
         /// The next `count` bytes are lines of the trailer section and are consumed.
         case trailer(Int)
-        /// The body ends after the next `count` bytes, which are framing and are consumed.
+        /// The next `count` bytes are framing and are consumed. The body ends after them.
         case end(Int)
         case malformed
     }
@@ -48,12 +48,12 @@ package struct ChunkedDecoder: Sendable, Equatable {
     private var overhead = 0
     private static let overheadLimit = 16_384
     /// One bit for each forbidden trailer whose name begins with the bytes read so far. `nameLength` is the number of
-    /// these bytes. Storing the name would take an array, a cost for every body without trailers.
+    /// these bytes. Storing the name would require an array in every decoder, even for bodies without trailers.
     private var forbiddenMatches: UInt16 = 0
     private var nameLength = 0
 
     /// Whether the body belongs to an answer. A request with forbidden trailers is rejected because no client sends
-    /// them by accident. Some apps send them in answers, where they are dropped (`TrailerRules`).
+    /// them by accident. Some apps send them in answers. `TrailerRules` then drops them.
     private let isAnswers: Bool
     /// Whether an old server's answer is parsed (`answers: lenient`): blanks may follow a size, and a bare LF ends a
     /// line.
@@ -162,7 +162,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
         return .skip(index)
     }
 
-    /// Reads bytes of the trailer section. They begin within a trailer line or at the start of one.
+    /// Reads bytes that begin within a trailer line or at the start of a trailer line.
     @inline(never)
     private mutating func nextOfTrailers(_ bytes: UnsafeBufferPointer<UInt8>) -> Step {
         var index = 0

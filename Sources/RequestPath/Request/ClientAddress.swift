@@ -1,7 +1,7 @@
 package import AddressIntelligence
 package import Settings
 
-/// Finds the client's address, which is the peer's address or one that trusted peers report.
+/// Finds the client's address: the peer's address, or the address that trusted proxies report.
 package struct ClientAddressRule: Sendable {
     private let trusted: CIDRSet
     private let hasTrusted: Bool
@@ -20,8 +20,8 @@ package struct ClientAddressRule: Sendable {
     }
 
     /// Returns the right-most address that is not a trusted proxy. A client can invent everything to the left of that
-    /// address (oauth2-proxy PR #3478). The search ends at an element that is not an address. The result is then the
-    /// last valid address, which is the proxy that wrote the element, so a client can never choose the result.
+    /// address (oauth2-proxy PR #3478). If an element is not an address, the result is the proxy that wrote this
+    /// element, so a client can never choose the result. If all addresses are trusted, the result is the left-most one.
     ///
     /// Lists are read from their ends. Nothing that a client puts before a trusted proxy's element, such as an open
     /// quote, can change how that element is read. This function allocates nothing.

@@ -44,7 +44,7 @@ package enum FieldRole: UInt8, Sendable {
     /// The time when the answer was created.
     case date
     // References to resources of the app: a value that is one reference, the references in the angle brackets of
-    // `Link`, and the one in `Refresh`.
+    // `Link`, and the reference in `Refresh`.
     case reference, link, refresh
 
     /// Whether the field is hop-by-hop. Such fields are not forwarded, even if `Connection` does not name them.
@@ -53,11 +53,11 @@ package enum FieldRole: UInt8, Sendable {
         self.rawValue >= FieldRole.connection.rawValue && self.rawValue <= FieldRole.http2Settings.rawValue
     }
 
-    /// Whether the field is part of W3C Trace Context, which has no effect on the gateway's decisions.
+    /// Whether the field is part of W3C Trace Context. The gateway's decisions do not depend on such fields.
     @inline(__always)
     var isOfTrace: Bool { self == .traceParent || self == .traceState }
 
-    /// Whether a second field of this name is rejected with 400, because two readers could pick different ones.
+    /// Whether a second field of this name is rejected with 400, because two readers could use different values.
     @inline(__always)
     package var isSingleton: Bool {
         switch self {
@@ -74,8 +74,8 @@ package enum FieldRole: UInt8, Sendable {
 struct FieldName {
     var count: Int
     var role: FieldRole
-    /// Whether the name contains a token byte other than a letter, a digit or `-`. Only some readers map such a
-    /// spelling to the known name.
+    /// Whether the name contains a token byte other than a letter, a digit or `-`. Some readers treat such a byte as
+    /// `-`, others do not.
     var isAlias = false
     var hasUnderscore = false
 }
@@ -173,7 +173,7 @@ package final class FieldNames: @unchecked Sendable {
         return FieldName(count: length, role: self.role(line, length))
     }
 
-    /// Returns a name of any token bytes. Returns `nil` if the line does not start with a name and a colon.
+    /// Returns a name with any token bytes. Returns `nil` if the line does not start with a name and a colon.
     @inline(never)
     private func unusualName(of line: Bytes) -> FieldName? {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in
@@ -224,7 +224,7 @@ package final class FieldNames: @unchecked Sendable {
         return .other
     }
 
-    /// Whether two names of more than 16 bytes with equal keys also agree in the bytes between those in the key.
+    /// Whether two names of more than 16 bytes with equal keys also have equal bytes in the middle, outside of the key.
     private static func isSame(_ known: Bytes, _ name: Bytes, _ count: Int) -> Bool {
         var index = 8
         while index < count &- 8 {
@@ -304,11 +304,11 @@ package final class FieldNames: @unchecked Sendable {
     ]
     /// Fields that describe the bytes of the content. The gateway does not change content.
     static let ofContent = ["content-encoding", "content-length", "content-range", "transfer-encoding"]
-    /// Fields that detect loops and trace a message's way (RFC 9110 7.6, RFC 8586).
+    /// Fields that detect loops and record the hops of a message (RFC 9110 7.6, RFC 8586).
     static let ofTheWay = ["via", "max-forwards", "cdn-loop", "proxy-status"]
 
-    /// Fields that are meaningless in trailers, in addition to the fields with a role. They frame, route, authenticate,
-    /// request or control something that has already been answered (RFC 9110 6.5.1).
+    /// Fields that are meaningless in trailers, in addition to the fields with a role. A trailer is too late for
+    /// framing, routing, authentication and other controls of a message (RFC 9110 6.5.1).
     static let ofHeads =
         FieldNames.ofConnections + FieldNames.ofContent + FieldNames.ofTheWay + [
             "age", "allow", "alt-svc", "authentication-info", "clear-site-data", "content-disposition",

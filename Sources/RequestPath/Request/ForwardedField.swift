@@ -1,9 +1,9 @@
 package import AddressIntelligence
 
-/// The grammar of the fields with which proxies name a hop: `X-Forwarded-For` and `Forwarded` (RFC 7239).
+/// The grammar of the fields in which proxies report hops: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 package enum ForwardedField {
-    /// Returns the value of `for` in one element of `Forwarded`, without quotes. Returns `nil` if `for` is missing,
-    /// repeated, or in a form that no address needs.
+    /// Returns the value of `for` in one element of `Forwarded`, without quotes. Returns `nil` if `for` is missing or
+    /// repeated, or if the element has a backslash or misplaced quotes.
     package static func node(in element: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
         // An address needs no quoted-pair, and readers could disagree about where a quoted string ends after it.
         guard !element.contains(UInt8(ascii: "\\")) else { return nil }
@@ -35,7 +35,7 @@ package enum ForwardedField {
     }
 
     /// Parses `address`, `address:port`, `[v6]` or `[v6]:port`, with or without a zone id. Returns `nil` for names,
-    /// `unknown`, obfuscated hops, and addresses that no client can have (`IPAddress.isClients`).
+    /// `unknown`, obfuscated identifiers, and addresses that no client can have (`IPAddress.isClients`).
     package static func address(_ text: UnsafeBufferPointer<UInt8>) -> IPAddress? {
         var bytes = text
         if bytes.first == UInt8(ascii: "[") {

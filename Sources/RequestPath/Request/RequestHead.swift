@@ -37,7 +37,7 @@ package struct FieldLines: ~Copyable {
         }
     }
 
-    /// Appends a line. Returns false if there is no room.
+    /// Appends a line. Returns false if there are already `capacity` lines.
     @inline(__always)
     package mutating func append(_ line: FieldLine) -> Bool {
         guard self.count < self.capacity else { return false }

@@ -1,8 +1,8 @@
-/// The id of a request: 32 hexadecimal digits, unique in this process and, by its random half, everywhere.
+/// The id of a request: 32 hexadecimal digits, unique in this process by `sequence` and everywhere by `seed`.
 package struct RequestID: Sendable, Hashable {
     package var seed: UInt64
     package var sequence: UInt64
-    /// The id that a trusted proxy sent, which replaces the gateway's own. `nil` if no proxy sent one.
+    /// The id that a trusted proxy sent. It replaces the gateway's own id. `nil` if no proxy sent one.
     package var given: [UInt8]?
 
     package init(seed: UInt64, sequence: UInt64, given: [UInt8]? = nil) {

@@ -12,8 +12,8 @@ package enum ParseResult: Equatable {
     case refused(Reason)
 }
 
-/// The limits of a request head: the bytes of its request line, of one field line and of all field lines, and the
-/// number of field lines.
+/// The limits of a request head: the sizes in bytes of its request line, of one field line and of all field lines, and
+/// the number of field lines.
 package struct HeadLimits: Sendable {
     package var line: Int
     package var field: Int
@@ -31,7 +31,7 @@ package struct HeadLimits: Sendable {
 /// Parses a request head once, in its buffer, and rejects everything that two readers could interpret differently (RFC
 /// 9112).
 ///
-/// Nothing is normalised. An accepted request is forwarded unchanged.
+/// Nothing is normalised: parsing changes no byte of the head.
 package struct RequestParser: Sendable {
     package let names: FieldNames
     package let limits: HeadLimits
@@ -187,7 +187,7 @@ package struct RequestParser: Sendable {
     /// absolute form is reduced to its origin-form part and its authority is kept for the comparison with `Host`.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
         // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. An app may ignore the case of a
-        // method.
+        // method, so this check does, too.
         if head.knownMethod == .other {
             let method = head.method.bytes(in: base)
             if ByteClass.equal(method, "connect") || ByteClass.equal(method, "trace") { return .requestMethod }
@@ -338,8 +338,8 @@ package struct RequestParser: Sendable {
             head.fields[line].isDropped = true
             Self.noteTransferCodings(value, in: head)
         case .cookie where !isFirst:
-            // HTTP/2 clients divide their cookies (RFC 9113 8.2.3), and some proxies forward them divided. The length
-            // limit applies to all of them joined as one field.
+            // HTTP/2 clients divide their cookies (RFC 9113 8.2.3), and some proxies forward the parts as separate
+            // fields. The length limit applies to all parts joined as one field.
             head.hasSeveralCookies = true
             if head.cookieByteCount > self.limits.field { return .requestFieldsTooLarge }
         default:
@@ -348,7 +348,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Reads `TE`, which few clients send (RFC 9110 10.1.4).
+    /// Reads `TE` (RFC 9110 10.1.4). Not inlined because few clients send it.
     @inline(never)
     private static func noteTransferCodings(_ value: UnsafeBufferPointer<UInt8>, in head: RequestHead) {
         ByteClass.forEachElement(of: value) { coding in
@@ -405,8 +405,8 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Removes a field that `Connection` names. Rejects a request that names an identity or forwarding field because it
-    /// could remove the gateway's field (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    /// Removes a field that `Connection` names. Rejects the request if the field is one that the gateway interprets or
+    /// sets, such as an identity field: an app could drop the gateway's own (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
     private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
         for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)

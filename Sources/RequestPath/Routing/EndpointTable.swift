@@ -2,8 +2,8 @@ package import Endpoints
 package import Settings
 package import Vocabulary
 
-/// The gateway's own endpoints by host and path. They take precedence over routes: the listed paths of a host do not
-/// reach its app, and `check` reports that.
+/// The gateway's own endpoints by host and path. They take precedence over routes: requests for these paths do not
+/// reach the host's app, and `check` reports that.
 package struct EndpointTable: Sendable {
     /// The error for an endpoint that forwards to an unknown upstream.
     package struct UnknownUpstream: Error, Sendable, CustomStringConvertible {
@@ -12,12 +12,12 @@ package struct EndpointTable: Sendable {
         package var description: String { "an endpoint forwards to \(self.name), and there is no such upstream" }
     }
 
-    /// The routes that judge requests to forwarding endpoints, one for each host that serves such an endpoint. Their
-    /// indices continue those of the route table.
+    /// The routes that judge requests to forwarding endpoints, one for each endpoint and each host that serves it.
+    /// Their indices follow the last index of the route table.
     package let routes: [RouteEntry]
     /// The endpoint paths in the order of the route table's hosts.
     private let paths: [EndpointPaths]
-    /// The paths of the portal, which are matched only if no app would answer, in the order of the route table's hosts.
+    /// The portal's paths, in the order of the route table's hosts. They are matched only if no app would answer.
     private let portals: [EndpointPaths]
     /// The filters of `paths`, in one array with `EndpointPaths.Filter.count` elements for each host.
     private let filters: [EndpointPaths.Filter]
@@ -118,8 +118,8 @@ package struct EndpointTable: Sendable {
         }
     }
 
-    /// Looks up a normalised path among the paths of `host`, a host of the route table. The filter recognises nearly
-    /// all requests for the app.
+    /// Looks up a normalised path among the paths of `host`, a host of the route table. The filter excludes nearly all
+    /// requests for the app.
     @inline(__always)
     package func match(
         _ reading: PathReading,
@@ -131,7 +131,7 @@ package struct EndpointTable: Sendable {
         return self.paths[host.index].match(reading, method: method)
     }
 
-    /// Looks up a normalised path in the portal of another product, which `host` serves if no app would answer.
+    /// Looks up a normalised path in another product's portal. `host` serves the portal only if no app would answer.
     func portal(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>, host: HostEntry) -> EndpointMatch {
         self.portals[host.index].match(reading, method: method)
     }
@@ -159,7 +159,7 @@ package struct EndpointTable: Sendable {
         (self.listed[host.realms] ?? []).first { $0.scope.isServed(on: host) && Self.hasAll($0.path, of: path) }?.scope
     }
 
-    /// Whether every path of `route` is a path of `endpoint`, in which `{name}` stands for one segment.
+    /// Whether `endpoint` matches every path of `route`. In it, `{name}` matches one segment and `**` the rest.
     private static func hasAll(_ endpoint: String, of route: String) -> Bool {
         let own = endpoint.split(separator: "/", omittingEmptySubsequences: false)
         let theirs = route.split(separator: "/", omittingEmptySubsequences: false)

@@ -9,7 +9,7 @@ package final class HostEntry: Sendable {
     package let settings: HostSettings
     /// The realms whose users the host serves.
     package let realms: Realms
-    /// The number of the first realm, a copy that nearly every request compares without retaining anything.
+    /// The number of the first realm. Nearly every request compares this copy, because it needs no retain.
     private let firstRealm: Int
     package let routes: [RouteEntry]
     /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to write.
@@ -18,11 +18,11 @@ package final class HostEntry: Sendable {
     package let origin: [UInt8]
     /// The attributes of the host in the spans of its requests.
     let spanRun: SpanRun
-    /// The app's `Host` line for a name of a wildcard. Empty for other hosts, whose routes have the line.
+    /// The app's `Host` line for a name of a wildcard. Empty for other hosts: their routes have the line.
     let hostLine: [UInt8]
-    /// The audience of the app's assertions for a name of a wildcard. `nil` if the routes have it.
+    /// The audience of the app's assertions for a name of a wildcard. `nil` if the routes have the audience.
     let audience: Audience?
-    /// Whether the host is one name of a wildcard.
+    /// Whether the host was created for one name that a wildcard matches.
     let isNamed: Bool
     /// The host with the wildcard and this name's label. `nil` if the host is not a name of a wildcard.
     let name: (wildcard: HostEntry, label: [UInt8])?
@@ -33,7 +33,7 @@ package final class HostEntry: Sendable {
     /// no difference, or if all apps of the host distinguish case and the routes are ASCII.
     let foldedTree: RouteTree?
     /// The outlines of routes with letters beyond ASCII, for paths that an app reads in a code page. Each outline has
-    /// its own tree, because several routes may have one outline. Empty if the spelling makes no difference.
+    /// its own tree, because several routes may have equal outlines. Empty if the spelling makes no difference.
     let outlines: [RouteTree]
     /// True if folding changes no pattern, so that `tree` and `foldedTree` agree about paths without capitals.
     let hasFoldedPatterns: Bool
@@ -174,7 +174,7 @@ struct HostDirectory: Sendable {
     /// Returns the index of the host that `authority` (`name[:port]`) names. Returns `nil` if none exists.
     @inline(__always)
     func index(of authority: UnsafeBufferPointer<UInt8>) -> Int? {
-        // Nearly every client writes the name as the table does, which makes a search by other spellings unnecessary.
+        // Nearly every client writes the name as in the table, so other spellings are rarely looked up.
         self.names[authority] ?? self.index(ofSpelling: authority)
     }
 
@@ -184,7 +184,7 @@ struct HostDirectory: Sendable {
         }
     }
 
-    /// Calls `body` with the wildcard that matches the name in `authority` and with the name's label. Called only if
+    /// Calls `body` with the wildcard that matches the name in `authority` and with the name's label. Used only if
     /// `index(of:)` finds no host.
     ///
     /// - Returns: The result of `body`. `nil` if no wildcard matches with one valid label, or the name is reserved.

@@ -1,7 +1,7 @@
 /// Caches the hosts for wildcard names that clients of one loop requested recently.
 ///
-/// Each name maps to one slot, which keeps the host that was requested last. This bounds the memory, whatever names
-/// clients request. For a name that is not cached, a small host is created from its wildcard.
+/// Each name maps to one slot, and a slot keeps the host that was requested last. So the memory is bounded, whatever
+/// names clients request. For a name that is not cached, a small host is created from its wildcard.
 package final class NamedHostCache {
     /// The number of slots, a power of two.
     static let capacity = 256

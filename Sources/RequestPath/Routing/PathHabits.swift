@@ -4,8 +4,8 @@ import Vocabulary
 ///
 /// nginx decodes and merges slashes. Servlet containers drop `;parameters` and then decode. Some apps decode twice.
 /// Windows file systems ignore dots and spaces at the end of a name and read `name::$DATA` as `name`. A path is safe to
-/// route if all of these lead to routes with equal demands (`HostEntry.match`). Two more habits are checked for every
-/// reading: ignoring letter case (`LetterCase`) and treating the end of a path as path information
+/// route if all these readings lead to routes with equal demands (`HostEntry.match`). Two more habits are checked for
+/// every reading: ignoring letter case (`LetterCase`) and treating the end of a path as path information
 /// (`RouteTree.judgingPathInfo`).
 package struct PathHabits: OptionSet, Sendable {
     package let rawValue: UInt16

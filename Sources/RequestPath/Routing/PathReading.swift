@@ -12,7 +12,7 @@ package struct PathReading {
         case refused(Reason)
     }
 
-    /// The bytes as received. They are forwarded unchanged.
+    /// The bytes as received. They are forwarded unchanged, apart from the route's prefixes.
     package let raw: UnsafeBufferPointer<UInt8>
     /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped from each segment. Routes are
     /// matched by these bytes. An encoded slash stays `%2F`.
@@ -201,7 +201,7 @@ private struct PathInspection {
         return nil
     }
 
-    /// Records dots and spaces at the end of a segment. Returns true if it is a dot segment.
+    /// Records dots and spaces at the end of a segment. Returns true for a dot segment.
     private mutating func isOdd(
         _ bytes: UnsafeMutablePointer<UInt8>,
         _ start: Int,
@@ -214,8 +214,8 @@ private struct PathInspection {
         return PathSegments.isDots(bytes, start, end)
     }
 
-    /// Records dots and spaces before a `#` or `?`, which ends the path for an app that parses it as a URL. Returns
-    /// true if they form a dot segment.
+    /// Records dots and spaces before the first `#` or `?`: an app that parses the path as a URL ends it there. Returns
+    /// true if the segment is then a dot segment.
     private mutating func isOdd(beforeEnd bytes: UnsafeMutablePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
         guard let cut = (start..<end).first(where: { PathHabits.endsPath(bytes[$0]) }) else { return false }
         if PathSegments.trimmed(bytes, start, cut) < cut { self.habits.insert(.trims) }

@@ -17,7 +17,7 @@ extension RouteTable {
 }
 
 extension RouteEntry {
-    /// Returns the CORS settings that answer a preflight. `nil` if the request is no preflight or the route has none.
+    /// Returns the route's CORS settings for a preflight. `nil` for other requests, or if the route has none.
     package func preflight(_ head: RequestHead) -> CORSSettings? {
         guard head.knownMethod == .options, head.line(.preflightMethod) != nil, head.line(.origin) != nil else {
             return nil

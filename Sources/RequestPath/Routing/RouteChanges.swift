@@ -46,8 +46,8 @@ package struct PathPrefixes: Sendable {
 
     /// Whether `path` begins with the stripped prefix exactly as configured, followed by nothing, one slash, or a slash
     /// and a name. If only some apps read a path in this way (`/%61pp/x`), it would reach the app as a path that was
-    /// not judged (CVE-2026-40912). The rest of a path such as `/app//x` or `/app/;/x` is a host name to some readers
-    /// (RFC 3986 4.2).
+    /// not judged (CVE-2026-40912). Some readers take the rest of `/app//x` or `/app/;/x` for a host name (RFC 3986
+    /// 4.2).
     package func fits(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         guard path.starts(with: self.stripped) else { return false }
         let rest = UnsafeBufferPointer(rebasing: path[self.stripped.count...])
@@ -81,7 +81,7 @@ package struct PathPrefixes: Sendable {
         return false
     }
 
-    /// Writes the app's path for a public path that fits.
+    /// Writes the app's path for a public path for which `fits` is true.
     func writeOwn(_ path: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         writer.write(self.added)
         let rest = UnsafeBufferPointer(rebasing: path.dropFirst(self.stripped.count))
@@ -89,7 +89,7 @@ package struct PathPrefixes: Sendable {
         writer.write(rest)
     }
 
-    /// Returns the app's path for a public path that fits.
+    /// Returns the app's path for a public path for which `fits` is true.
     func own(_ path: UnsafeBufferPointer<UInt8>) -> String {
         String(unsafeUninitializedCapacity: path.count + self.growth) { room in
             guard let base = room.baseAddress else { return 0 }
@@ -101,7 +101,7 @@ package struct PathPrefixes: Sendable {
 
     /// Writes the public form of a reference that begins with a path of the app (RFC 3986 4.2). A reference with the
     /// public prefix is unchanged because it comes from an app that knows the prefix (`X-Forwarded-Prefix`). A path
-    /// outside the app and a path of the gateway, which apps use to sign users out, are unchanged, too.
+    /// outside the app is unchanged, too, and so is a path of the gateway: apps use it to sign users out.
     func writePublic(_ reference: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         let isKnown = !self.stripped.isEmpty && Self.begins(reference, with: self.stripped)
         guard !isKnown, !Self.begins(reference, with: Self.gateway), Self.begins(reference, with: self.added) else {
@@ -114,8 +114,8 @@ package struct PathPrefixes: Sendable {
         writer.write(rest)
     }
 
-    /// Writes the public form of a cookie's path in the app. The app's `/` becomes the prefix without a slash behind
-    /// it, so that browsers match both spellings (RFC 6265 5.1.4).
+    /// Writes the public form of a cookie's path in the app. The app's `/` becomes the prefix without a trailing slash,
+    /// so that browsers match both spellings (RFC 6265 5.1.4).
     func writePublicScope(_ path: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         if path.count == 1, path.first == 0x2F, self.added.isEmpty {
             writer.write(self.stripped)

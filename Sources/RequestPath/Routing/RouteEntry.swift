@@ -22,8 +22,8 @@ package final class RouteEntry: Sendable {
     let prefixes: PathPrefixes?
     /// Whether the app gets a path that differs from the public path.
     let changesPath: Bool
-    /// Whether the paths in `Destination` and `If` are changed to the app's paths. An app whose route itself sets
-    /// `X-Script-Name` knows the public paths.
+    /// Whether the paths in `Destination` and `If` are changed to the app's paths. If the route itself sets
+    /// `X-Script-Name`, the app knows the public paths.
     let changesReferences: Bool
     /// Whether request fields are set to the client's address.
     let tellsAddress: Bool
@@ -32,9 +32,9 @@ package final class RouteEntry: Sendable {
     let editsRequests: Bool
     /// The changes to the fields of the app's answers.
     let answerEdits: FieldEdits
-    /// The origins that the app takes for its own because the route sets its `Host`. Empty if it gets the public name.
+    /// The app's own origins if the route sets its `Host`. Empty if the app gets the public name.
     let ownOrigins: [[UInt8]]
-    /// Whether references in the app's answers are changed: their path or an origin.
+    /// Whether references in the app's answers are changed: their path or their origin.
     let changesPublicReferences: Bool
     /// Whether the app's answers are changed: their fields, or an origin or path in `Location`.
     let changesAnswers: Bool
@@ -51,13 +51,13 @@ package final class RouteEntry: Sendable {
     package let bindsDevice: Bool
     /// Whether the route requires more of a session than its existence.
     package let hasRequirements: Bool
-    /// Whether the app gets identity field values in the encoding that `identity.encoding` does not name.
+    /// Whether the app gets identity field values in an encoding other than `identity.encoding`.
     let encodesOtherwise: Bool
     /// The maximum body size in bytes. `nil` if there is no limit.
     package let maxBody: Int?
     /// Whether the gateway sends basic authentication to the app. If true, a client's `Authorization` is removed.
     package let replacesAuthorization: Bool
-    /// Whether the upstream is the identity provider. It gets `X-Session-Token`, which is the provider's own field.
+    /// Whether the upstream is the identity provider. The provider gets `X-Session-Token`, its own field.
     package let leavesSessionToken: Bool
     /// A number that is equal for all routes of the table with equal demands, whatever their apps.
     package let demands: Int
@@ -223,7 +223,7 @@ struct Demands: Hashable {
 struct Strictness: Hashable {
     /// 0 for public, 1 for optional, 2 for required.
     private var rank: UInt8 = 0
-    /// The number of the requirement. 0 for none, -1 for several that no single route meets.
+    /// The number of the requirement. 0 if there is none, -1 for the sum of different requirements.
     private var requirement = 0
     private var binding: BindingMode?
 
@@ -249,7 +249,7 @@ struct Strictness: Hashable {
         } else if other.requirement != 0, other.requirement != self.requirement {
             self.requirement = -1
         }
-        // Two different bindings cannot be ordered. Keeping the first is enough: a route without it does not cover the
+        // Different bindings cannot be ordered. The sum keeps the first one, and a route without it does not cover the
         // sum.
         self.binding = self.binding ?? other.binding
     }
@@ -292,7 +292,7 @@ struct MethodSet: Sendable, Equatable {
         self.isUnrestricted || other.isUnrestricted || self.names.contains(where: other.names.contains)
     }
 
-    /// Whether two routes with these sets would both accept some request without one taking precedence.
+    /// Whether two routes with these sets would both accept some request and neither takes precedence.
     func overlaps(_ other: MethodSet) -> Bool {
         self.isUnrestricted == other.isUnrestricted
             && (self.isUnrestricted || self.names.contains(where: other.names.contains))

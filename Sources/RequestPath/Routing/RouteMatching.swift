@@ -3,7 +3,7 @@ import Vocabulary
 
 /// Matches a host's routes so that a request meets equal demands however an app reads its path.
 extension HostEntry {
-    /// The maximum number of habits that apply to an accepted path. It is limited because every subset must be read.
+    /// The maximum number of habits that apply to an accepted path. A path is read with each subset.
     private static let mostHabits = 5
 
     @inline(__always)
@@ -68,8 +68,8 @@ extension HostEntry {
 
     /// Returns `chosen` if every combination of the habits leads to a route with equal demands.
     ///
-    /// A reading without a route cannot bypass one and is ignored, so `/x;jsessionid=1` is accepted as `/x`. A reading
-    /// that begins with an exact route's path is not ignored: an app may run that route with the rest as path
+    /// A reading that matches no route cannot bypass a route and is ignored, so `/x;jsessionid=1` is accepted as `/x`.
+    /// A reading that begins with an exact route's path is not ignored: an app may run that route with the rest as path
     /// information.
     private func agreed(
         _ chosen: RouteEntry,
@@ -81,7 +81,7 @@ extension HostEntry {
         guard present.count <= Self.mostHabits, !present.contains(.decodesFurther) else { return refusal }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(rawPath.count, 1)) { scratch in
             guard let output = scratch.baseAddress else { return refusal }
-            // Every subset of the habits, ending with the empty one (the raw path).
+            // Every subset of the habits. The last subset is empty: the raw path.
             var subset = present.rawValue
             while true {
                 let habits = PathHabits(rawValue: subset)

@@ -7,7 +7,7 @@ package enum RouteMatch: Sendable {
     case notFound
     /// 405, with the value of `Allow`.
     case methodNotAllowed(allow: String)
-    /// 400: readings of the path lead to different demands, or the route does not accept something in the path.
+    /// 400: readings of the path lead to different demands, or the path has a forbidden part, such as `%2F`.
     case refused(Reason)
 }
 
@@ -32,17 +32,17 @@ package final class RouteTable: Sendable {
     package let hosts: [HostEntry]
     /// The routes of all hosts, each at its `index`.
     package let entries: [RouteEntry]
-    /// Problems and hints about the routes. If one is an error, the table must not be used because the affected routes
-    /// are missing.
+    /// Problems and hints about the routes. If one of them is an error, the table must not be used: routes may be
+    /// missing.
     package let findings: [RouteFinding]
-    /// The host for all names and for requests without a name. `nil` if a name that is not in the settings gets 404.
+    /// The host for all names and for requests without a name. `nil` if unknown names are rejected.
     package let anyHost: HostEntry?
     private let directory: HostDirectory
     /// Hosts that the gateway serves at other addresses only.
     private let others: HostDirectory
 
-    /// Creates a table without routes. `host` has every name, and only its endpoints are served. Used for operators'
-    /// listeners, whose clients connect by address or by any name.
+    /// Creates a table without routes. `host` is found by every name, and only its endpoints are served. Used for
+    /// operators' listeners, whose clients connect by address or by any name.
     package init(forAnyName host: HostSettings) {
         var builder = RouteTableBuilder(upstreams: [], replacesAuthorization: false)
         self.hosts = builder.build([host])
@@ -109,10 +109,10 @@ package final class RouteTable: Sendable {
     /// Returns the route of a request, chosen before any credential is read.
     ///
     /// The most specific pattern wins: literal before `*` before `**`, and longer literal prefixes first. Among routes
-    /// with one pattern, a route that names the method wins. If no route accepts the method, the result is 405.
+    /// with equal patterns, a route that names the method wins. If no route accepts the method, the result is 405.
     ///
     /// - Parameters:
-    ///   - rawPath: The path without the query as received and as the app gets it.
+    ///   - rawPath: The path as received, without the query.
     ///   - reading: The reading of `rawPath`.
     @inline(__always)
     package func match(

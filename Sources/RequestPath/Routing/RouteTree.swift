@@ -52,8 +52,8 @@ final class RouteTree: @unchecked Sendable {
             return nil
         }
 
-        /// Whether the route at `index` accepts the method only because it is a named method in other letters. An app
-        /// that ignores letter case (Django, for example) would treat `delete` as the DELETE of another route.
+        /// Whether the route at `index` accepts all methods and another route names this one in different letter case.
+        /// An app that ignores case (Django, for example) would treat `delete` as that route's DELETE.
         @inline(__always)
         private func isRespelt(_ method: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
             guard !self.names.isEmpty, self.routes[index].methods.isUnrestricted else { return false }
@@ -108,7 +108,7 @@ final class RouteTree: @unchecked Sendable {
             let index = nodes.count
             nodes.append(Node(exact: leaf(branch.exact), rest: leaf(branch.rest)))
             let literals = branch.literals.sorted { Self.precedes($0.key, $1.key) }
-            // Children are adjacent, so their slots are reserved before their own children are added.
+            // A node's children are adjacent, so they are all added before the children of any child.
             nodes[index].firstChild = children.count
             nodes[index].childCount = literals.count
             for (label, _) in literals {
@@ -150,8 +150,8 @@ final class RouteTree: @unchecked Sendable {
         return self.find(0, base, path.count, 1)
     }
 
-    /// Returns the route at a leaf that accepts the method. If none does, the result is 405, because a more general
-    /// pattern was not written for this path.
+    /// Returns the route at a leaf that accepts the method. If none does, the result is 405: routes with more general
+    /// patterns are not meant for this path.
     @inline(__always)
     func match(_ leaf: Int, _ method: UnsafeBufferPointer<UInt8>) -> RouteMatch {
         guard leaf >= 0 else { return .notFound }
@@ -187,7 +187,7 @@ final class RouteTree: @unchecked Sendable {
     /// CGI, FastCGI, PHP, Apache) run `/secret.php` for `/secret.php/x`.
     ///
     /// - Parameter route: The route at `leaf`.
-    /// - Returns: `route`, a stricter route that the path must follow, or a refusal.
+    /// - Returns: `route`, a stricter route that the path must follow, or a rejection.
     func judgingPathInfo(
         _ route: RouteEntry,
         _ leaf: Int,
@@ -233,10 +233,10 @@ final class RouteTree: @unchecked Sendable {
 
     /// Returns the leaf of the next exact pattern that the path continues. -1 if none exists.
     ///
-    /// An exact pattern is skipped if another pattern explicitly covers the rest: with `/admin` and `/admin/login`, the
-    /// operator has decided. `/admin/**` does not cover a lone slash, because most apps treat `/admin/` as `/admin`.
+    /// An exact pattern is skipped if the whole path's own pattern covers the rest explicitly, such as `/admin/login`
+    /// beside `/admin`. `/admin/**` does not cover a lone slash, because most apps treat `/admin/` as `/admin`.
     ///
-    /// The search ends at the depth of the deepest pattern, however long the path is.
+    /// The search ends at the depth of the deepest exact pattern, however long the path is.
     ///
     /// - Parameters:
     ///   - prefix: The last checked prefix. This call advances it.

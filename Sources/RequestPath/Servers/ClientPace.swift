@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// Measures how fast a client reads and sends in one exchange, for an app whose connections are all in use. Single
-/// bytes are not progress: a client has to move another kilobyte.
+/// Measures how fast a client reads and sends in one exchange. Used while all connections of an app are in use. Single
+/// bytes are not progress: a client must read or send another kilobyte.
 package struct ClientPace: Equatable, Sendable {
     /// The number of bytes that a client has to read or send within `patience`.
     static let progress = 1024
@@ -10,9 +10,9 @@ package struct ClientPace: Equatable, Sendable {
 
     /// The side that keeps a connection of the app in use.
     package enum Debt: Equatable, Sendable {
-        /// The app, which has not answered the bytes that it has.
+        /// The app: it has not answered the bytes that it has received.
         case none
-        /// The client, which has bytes to read or still has to send the rest of a body of declared length.
+        /// The client: it has bytes to read, or still has to send the rest of a body of declared length.
         case client
         /// Neither side: both may be silent on a WebSocket, in an event stream, or in a body without a declared length.
         case nobody
@@ -47,7 +47,7 @@ package struct ClientPace: Equatable, Sendable {
         self.owesSince = debt == .client ? self.owesSince ?? self.movedAt : nil
     }
 
-    /// Returns the client's stall once it has lasted longer than `patience`. `nil` while the app has to answer.
+    /// Returns the client's stall if the stall has lasted longer than `patience`. `nil` while the app has to answer.
     package func stall(now: NIODeadline) -> ClientStall? {
         let since: NIODeadline
         switch self.debt {
@@ -63,7 +63,7 @@ package struct ClientPace: Equatable, Sendable {
 /// A client that neither reads nor sends.
 package struct ClientStall: Equatable, Sendable {
     package let since: NIODeadline
-    /// Whether the client could go on: it has bytes to read or body to send. False if both sides are silent.
+    /// Whether the client could continue: it has bytes to read or a body to send. False if both sides are silent.
     package let isOwing: Bool
 
     package init(since: NIODeadline, isOwing: Bool) {
@@ -91,8 +91,8 @@ package enum StallChoice {
     /// If both sides are silent, the client must hold at least `max(least + 2, limit / 16, 2)` connections.
     ///
     /// - Parameters:
-    ///   - limit: The number of the app's connections.
-    ///   - least: The fewest connections that a waiting client has.
+    ///   - limit: The maximum number of the app's connections.
+    ///   - least: The lowest number of connections that a waiting client holds.
     ///   - held: Returns the number of connections that a client has.
     package static func choose(
         _ count: Int,
@@ -105,7 +105,7 @@ package enum StallChoice {
         for candidate in candidates where counts[candidate.client] == nil {
             counts[candidate.client] = held(candidate.client)
         }
-        // Oldest first in each client's list, so that each choice compares clients only.
+        // Each client's list begins with its oldest stall, so that each choice compares clients only.
         var lists: [Requester.Client: ArraySlice<Int>] = [:]
         for index in candidates.indices.sorted(by: { candidates[$0].stall.since < candidates[$1].stall.since }) {
             lists[candidates[index].client, default: []].append(index)
@@ -125,9 +125,9 @@ package enum StallChoice {
         return chosen
     }
 
-    /// Returns the indices of up to `count` candidates to end, to make room for waiting requests of the same client.
-    /// The client has used up its share. The requests that have been stalled longest come first. Chooses no more
-    /// requests of a client than it has waiting, and none if both sides are silent.
+    /// Returns the indices of up to `count` candidates to end, so that their clients' own waiting requests get streams.
+    /// Only clients that have used up their share are considered. The longest stalls come first. At most as many
+    /// requests of a client are chosen as the client has waiting, and no request in which both sides are silent.
     ///
     /// - Parameter waiting: The number of waiting requests of each client that has used up its share.
     package static func chooseForOwn(

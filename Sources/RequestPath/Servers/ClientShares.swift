@@ -13,7 +13,7 @@ package struct Requester: Hashable, Sendable {
         self.session = session
     }
 
-    /// A client that takes turns in a queue and whose streams are counted together.
+    /// A client as queues and counts see it: clients take turns, and all streams of a client are counted together.
     package enum Client: Hashable, Sendable {
         case address(AddressKey)
         /// The session of a request through a proxy that names no client.
@@ -35,7 +35,7 @@ package struct Requester: Hashable, Sendable {
 /// room counts all of them (`begin`). From then on, it counts each request that begins or ends, until clearly fewer are
 /// in flight (`stop`).
 package struct ClientShares: Sendable {
-    /// The place of a counted request, which the request gives back at its end.
+    /// The place of a counted request. The request gives it back at its end.
     package struct Seat: Sendable {
         package let requester: Requester
         fileprivate let generation: UInt32
@@ -96,9 +96,9 @@ package struct ClientShares: Sendable {
     /// Returns whether another request of the requester's session may get a stream, whichever client it has.
     package func admitsSession(of requester: Requester) -> Bool { self.sessions.admits(requester.session) }
 
-    /// Returns whether a session with few requests may exceed the share of its address, which others have used up. Such
-    /// a session gets a stream, so that nobody can block users behind the same NAT. All sessions of an address together
-    /// leave a part of the app to other addresses.
+    /// Returns whether a session with few requests may get a stream although its address has used up its share. So
+    /// nobody can block other users behind a common NAT. All sessions of an address together leave a part of the app to
+    /// other addresses.
     private func isCrowdedOut(_ requester: Requester) -> Bool {
         guard let address = requester.address, let session = requester.session else { return false }
         return self.sessions.count(of: session) < self.rule.foothold

@@ -2,7 +2,7 @@ import Glibc
 package import NIOCore
 package import Settings
 
-/// The load of one of an app's servers, from which `ServerChoice` chooses.
+/// The load of one server of an app. `ServerChoice` compares the loads.
 package struct ServerLoad {
     /// The current share of the requests: a hundred times the weight in the settings, or less during a slow start.
     package var weight: Int
@@ -21,11 +21,11 @@ package struct ServerLoad {
     /// The server's hash, equal in every gateway (`ServerBalance.sticky`).
     fileprivate let hash: UInt64
 
-    /// Sets the share of a server that has come back, which grows from a tenth to the whole.
+    /// Sets the weight of a server that has come back. It grows from a tenth of the share to the whole share.
     ///
     /// - Parameters:
     ///   - elapsed: The time since the server came back.
-    ///   - period: The time until the server has its whole share. `nil` if it has it at once.
+    ///   - period: The time until the server has its whole share. `nil` for the whole share at once.
     /// - Returns: True while the share still grows.
     package mutating func grow(_ elapsed: TimeAmount, of period: TimeAmount?) -> Bool {
         let percent = period.map { elapsed.nanoseconds / max($0.nanoseconds / 100, 1) } ?? 100
@@ -115,7 +115,7 @@ package struct ServerChoice {
         return chosen
     }
 
-    /// Returns the server with the highest weighted rendezvous hash of the key. Removing a server only moves its keys.
+    /// Returns the server with the highest weighted rendezvous hash of the key. Removing a server moves only its keys.
     private static func own(_ loads: [ServerLoad], _ key: UInt64) -> Int? {
         var best: (index: Int, score: Double)?
         for index in loads.indices where loads[index].isAvailable {
@@ -130,7 +130,7 @@ package struct ServerChoice {
     }
 }
 
-/// Hashes for `ServerBalance.sticky`, equal in every gateway. A client that picks its key only picks its own server.
+/// Hashes for `ServerBalance.sticky`, equal in every gateway. A client that chooses its key only chooses its server.
 package enum StickyKey {
     /// Returns the hash of a text's bytes (FNV-1a, mixed).
     package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {

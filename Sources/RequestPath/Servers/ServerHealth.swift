@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// The health of one server of an app, judged by one loop's requests. A server that fails several times in a row is
-/// ejected for a while. Then one request decides whether the server is back, or a connect if no request comes.
+/// ejected for a while. Then one request, or a connect if no request comes, decides whether the server is back.
 ///
 /// ```
 ///   serving ──── 5 failures, or 10 answers 502, 503 or 504 ────▶ out ──── 10 s × times out ────▶ probed
@@ -51,7 +51,7 @@ package struct ServerHealth {
 
     package var isServing: Bool { self.state == .serving }
 
-    /// Whether the server has no recorded failures, so that a successful answer changes nothing.
+    /// Whether a successful answer changes nothing: the server is in use without failures and not on trial.
     package var isCalm: Bool { self.isServing && self.failures == 0 && self.errors == 0 && !self.isOnTrial }
 
     /// Called with the status of an answer.
@@ -82,8 +82,8 @@ package struct ServerHealth {
         if case .probed = self.state { .stillOut } else { .none }
     }
 
-    /// Called with the result of a connect that is the probe. A server that accepts it is back. Until it has answered a
-    /// request, one failure ejects it again.
+    /// Called with the result of a connect that is the probe. If the server accepts the connect, it is back. Until the
+    /// server has answered a request, one failure ejects it again.
     package mutating func found(_ isConnected: Bool) -> Verdict {
         guard case .probed = self.state else { return .none }
         self.isOnTrial = isConnected
@@ -140,8 +140,8 @@ package struct ServerHealth {
     }
 }
 
-/// Limits the retries at another server on a loop: a tenth of an app's requests in the last ten seconds, plus three a
-/// second. The load does not double when all servers fail at once.
+/// Limits a loop's retries at other servers to a tenth of an app's requests in the last ten seconds, plus three a
+/// second. So the load does not double when all servers fail at once.
 package struct RetryBudget {
     private static let seconds = 10
     private static let always = 3 * Self.seconds

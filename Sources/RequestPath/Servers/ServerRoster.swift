@@ -1,7 +1,7 @@
 package import NIOCore
 package import Settings
 
-/// The servers of an app as one loop sees them, and its choice among them. Has no sockets and no clock.
+/// The servers of an app as one loop sees them, and the choice among them. Has no sockets and no clock.
 package struct ServerRoster {
     /// A server's state.
     package struct Entry {
@@ -38,7 +38,7 @@ package struct ServerRoster {
     /// - Parameters:
     ///   - loads: The servers' loads.
     ///   - kept: The earlier entries of the servers. `nil` for a new server.
-    ///   - former: All earlier entries, whose bits new servers avoid: a request may have failed at a removed server.
+    ///   - former: All earlier entries. New servers avoid their bits: a request may have failed at a removed server.
     package mutating func set(_ loads: [ServerLoad], kept: [Entry?], former: [Entry]) {
         var used = former.reduce(0) { $0 | $1.bit }
         var own = kept.reduce(0) { $0 | ($1?.bit ?? 0) }
@@ -111,9 +111,9 @@ package struct ServerRoster {
 
     // MARK: The limit of connections
 
-    /// Restricts the choice at the limit of connections to servers with an idle connection and, if a server above its
-    /// share can close an idle one, to servers below their share. Otherwise, servers would take connections from each
-    /// other. Not used with `sticky`.
+    /// At the limit of connections, restricts the choice to servers with an idle connection. If a server above its
+    /// share can close one, servers below their share may be chosen, too. Otherwise, servers would take connections
+    /// from each other. Not used with `sticky`.
     private mutating func keepToShares(of limit: Int) {
         let total = self.servingWeight
         let givesOne = self.giver(total, limit).map { self.excess($0, total, limit) > 0 } ?? false
@@ -141,8 +141,8 @@ package struct ServerRoster {
             .max { self.excess($0, total, limit) < self.excess($1, total, limit) }
     }
 
-    /// Returns the index of the server that closes an idle connection when `place` needs a new one. It is `place` if
-    /// that server has an idle connection for another session, or otherwise the server that exceeds its share the most.
+    /// Returns the index of the server that closes an idle connection when `place` needs a new one: `place` itself if
+    /// it has one (for another session), or the server with an idle connection that exceeds its share the most.
     package func giver(for place: Int, limit: Int) -> Int? {
         self.loads[place].hasIdle ? place : self.giver(self.servingWeight, limit)
     }
@@ -156,7 +156,7 @@ package struct ServerRoster {
         if !isGrowing { self.entries[place].growsSince = nil }
     }
 
-    /// Whether all servers are in use with equal shares, so that any two random ones may be compared.
+    /// Whether all servers are in use with equal shares, so that any two random servers may be compared.
     package var isEven: Bool {
         self.outCount == 0 && self.entries.count > 1 && self.loads.allSatisfy { $0.weight == self.loads[0].weight }
     }

@@ -9,13 +9,13 @@ import Vocabulary
 /// the name has several addresses, each is a server of its own (`places`).
 package final class UpstreamServer: Sendable {
     package let settings: ServerSettings
-    /// The server's name for the operator: its URL in the settings, with its address if the name has several servers.
+    /// The server's name for the operator: its URL in the settings, with its address if the name has several addresses.
     package let name: String
     /// The server's address if its name has several addresses. `nil` otherwise.
     package let place: String?
     /// The server's own origin, as the app may write it in `Location`.
     package let origin: [UInt8]
-    /// The name for SNI and verification. `nil` for an address, which SNI cannot carry (RFC 6066 3).
+    /// The name for SNI and verification. `nil` for an address without `server_name` (RFC 6066 3).
     let tlsName: String?
     /// The certificate's name in the settings. `nil` if the settings have none.
     private let givenName: String?
@@ -32,7 +32,7 @@ package final class UpstreamServer: Sendable {
     /// The name to resolve. `nil` if the server has a fixed address.
     private let hostName: HostName?
     private let state: Mutex<State>
-    /// A copy of the version in `state`, which loops read without the lock.
+    /// A copy of the version in `state`. Loops read the copy without the lock.
     private let version = Atomic<UInt32>(0)
     /// A number that changes with `places`.
     private let placesVersion = Atomic<UInt32>(0)
@@ -66,7 +66,7 @@ package final class UpstreamServer: Sendable {
 
     /// - Parameters:
     ///   - upstream: The app that the server belongs to.
-    ///   - name: The expected name in the server's certificate. `nil` for its host.
+    ///   - name: The expected name in the server's certificate. `nil` for the server's host.
     init(_ settings: ServerSettings, of upstream: UpstreamSettings, name: String?, names: AppNames) {
         self.settings = settings
         self.upstream = upstream.name
@@ -159,7 +159,7 @@ package final class UpstreamServer: Sendable {
 
     // MARK: Places
 
-    /// Returns the current servers: this one, or one for each of several addresses of its name.
+    /// Returns the current servers: this server, or one server for each address if its name has several.
     ///
     /// - Parameter limit: The maximum number of servers to return. Further addresses are not used. If 1, the result is
     ///   this server with all its addresses.
@@ -223,7 +223,7 @@ package final class UpstreamServer: Sendable {
     /// - Parameters:
     ///   - patience: The longest time for which requests wait for one lookup.
     ///   - then: Called on another thread, with no addresses if none exist.
-    /// - Returns: False if the name has just failed or its lookup takes too long. `then` is not called in this case.
+    /// - Returns: False if there is no name, or its lookup has failed or takes too long. `then` is not called.
     func resolveFirst(now: NIODeadline, patience: TimeAmount, _ then: @escaping @Sendable (Addresses) -> Void)
         -> Bool
     {
@@ -405,7 +405,7 @@ package enum CheckFault: Equatable, Sendable {
     /// No answer came within `health.timeout`.
     case timeout
 
-    /// The fault as a clause for operators, which follows "its health checks fail: ".
+    /// The fault as a clause for operators. It follows "its health checks fail: ".
     package var sentence: String {
         switch self {
         case .unreachable: "it cannot be connected to"

@@ -24,11 +24,11 @@ package final class UpstreamTarget: Sendable {
         var marks: [FileMark?]
     }
 
-    /// The end of the pause between two notices about the app, by reason.
+    /// When the next notice about the app may be sent, by reason.
     private let silences = Mutex<[Reason: NIODeadline]>([:])
 
     /// - Parameters:
-    ///   - former: The app's earlier target, whose unchanged servers are kept.
+    ///   - former: The app's earlier target. With unchanged TLS, its unchanged servers are kept.
     ///   - names: How the names of the servers are resolved.
     /// - Throws: The name of the first TLS file that cannot be used.
     package init(
@@ -85,7 +85,7 @@ package final class UpstreamTarget: Sendable {
 
     private var files: [Digest256?] { self.security.withLock { $0.files } }
 
-    /// Reads the TLS files again if they were replaced, and outdates connections made with the earlier ones. Blocks.
+    /// Reads the TLS files again if they were replaced, and outdates connections made with earlier files. Blocks.
     ///
     /// - Returns: True if new files are used now.
     /// - Throws: The name of the first file that cannot be used. The earlier files stay in use, and the next call tries

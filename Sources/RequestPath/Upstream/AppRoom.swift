@@ -155,10 +155,10 @@ final class AppRoom {
 
     var isEmpty: Bool { self.queue.isEmpty }
 
-    /// Queues a request until a stream is free. A full queue rejects a request of the client that has the most in it.
+    /// Queues a request until a stream is free. A full queue rejects a request of the client with the most queued
+    /// requests, or this request.
     ///
-    /// - Parameter returned: The number of streams that become free at the end of this turn. The queue takes at least
-    ///   as many.
+    /// - Parameter returned: The number of streams that become free in this turn. At least as many requests are queued.
     func enqueue(_ client: any StreamWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.reportShare(requester) }
@@ -176,7 +176,7 @@ final class AppRoom {
         refused?.upstreamFailed(.gatewayOverloaded)
     }
 
-    /// Adds the change in the number of requests that wait for a connect to the gauge.
+    /// Adds `change`, the change in the number of requests that wait for a connect, to the gauge.
     func showConnecting(_ change: Int) { self.loop.metrics.upstreamQueue(self.gauge, Int64(change)) }
 
     /// Removes and returns the queued request that gets the next stream. `nil` if no request may have a stream.
@@ -204,7 +204,7 @@ final class AppRoom {
 
     // MARK: Four times a second
 
-    /// Ends requests of stalled clients if others wait. Stops counting shares when few requests are in flight.
+    /// Ends requests of stalled clients if requests wait. Stops counting shares when few requests are in flight.
     ///
     /// - Parameter hasRoom: Whether the app has a stream for another request.
     func sweep(hasRoom: Bool) {

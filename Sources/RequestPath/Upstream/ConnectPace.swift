@@ -2,8 +2,8 @@ package import NIOCore
 
 /// Decides when connections to one server are opened, no faster than it accepts them. Has no sockets and no clock.
 ///
-/// A server whose accept queue is full drops what it cannot hold, and the system repeats a lost SYN only after a second
-/// (RFC 6298). So at first few connects may be pending. Each success adds one. A connect that hangs halves the number:
+/// A server with a full accept queue drops further SYNs, and the system repeats a lost SYN only after a second (RFC
+/// 6298). So at first few connects may be pending. Each success adds one. A connect that hangs halves the number:
 ///
 /// ```
 ///   pending ────── connected ────▶ window + 1
@@ -14,7 +14,7 @@ package import NIOCore
 package struct ConnectPace {
     /// The number of connects that may be pending at first. The smallest usual accept queue holds five.
     static let firstWindow = 4
-    /// The time after which a connect is late while nothing is known of the server (delay between tries, RFC 8305 8).
+    /// The time after which a connect is late while nothing is known of the server (RFC 8305 8, attempt delay).
     static let firstPatience = TimeAmount.milliseconds(250)
     /// The time after which the system repeats a lost SYN (RFC 6298 2.1).
     static let repeatedSYN = TimeAmount.seconds(1)
@@ -162,7 +162,7 @@ package struct ConnectPace {
         self.patience = min(self.patience * 2, Self.longestPatience)
     }
 
-    /// Ends the connects that no request needs. Keeps as many late and as many other connects as requests wait.
+    /// Ends the connects that no request needs. Keeps up to `wanted` late connects and up to `wanted` others.
     ///
     /// - Returns: The numbers of the ended connects.
     package mutating func endSurplus(for wanted: Int) -> [Int] {
@@ -170,7 +170,7 @@ package struct ConnectPace {
         var ended: [Int] = []
         for isLate in [true, false] {
             let candidates = self.tries.filter { $0.isLate == isLate && !$0.isAccepted }
-            // The oldest late ones wait for a repeated SYN. Among the others, the newest have made the least progress.
+            // The oldest late connects wait for a repeated SYN. Of the others, the newest have made the least progress.
             let surplus = max(0, candidates.count - wanted)
             ended += (isLate ? candidates.prefix(surplus) : candidates.suffix(surplus)).map(\.number)
         }

@@ -111,7 +111,7 @@ package struct HealthCount {
         return true
     }
 
-    /// Returns whether the server is down after the result of a check. `nil` if its state does not change.
+    /// Returns whether the server is down after the result of a check. `nil` if too few checks in a row agree.
     package mutating func end(_ isGood: Bool, _ health: HealthSettings) -> Bool? {
         self.isRunning = false
         self.passes = isGood ? self.passes + 1 : 0

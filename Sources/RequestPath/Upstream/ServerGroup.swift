@@ -88,7 +88,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         let places = servers.map { server in
             former.firstIndex { $0.pool.goesOn(self.target, with: server.server) }
         }
-        // The health of a server is not used while it is the only one.
+        // The health of an app's only server is not used.
         let known = isAlone ? [nil] : places
         let ids = isAlone ? [] : self.loop.configuration.metrics.servers(of: self.index)
         for place in former.indices {
@@ -221,11 +221,11 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.awaitStream(for: client)
     }
 
-    /// Connects to a server that has not failed for the request. If all have failed, tries them again after a pause:
-    /// they may be starting.
+    /// Connects to a server that has not failed for the request. If all have failed but may be starting, tries them
+    /// again after a pause.
     ///
     /// - Parameters:
-    ///   - attempt: The request's last attempt, which failed.
+    ///   - attempt: The request's last attempt. It has failed.
     ///   - reason: The reason for the request's failure if no server remains.
     func connectElsewhere(for attempt: AppRoom.Attempt, otherwise reason: Reason) {
         let client = attempt.client
@@ -253,7 +253,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
 
     /// Connects to a server. If the app has several servers, notes the server as failed for the request in advance.
     ///
-    /// - Parameter attempt: The request's last attempt, at another server. `nil` if this is the first.
+    /// - Parameter attempt: The request's last attempt, at another server. `nil` if this is the first attempt.
     private func connect(to place: Int, for client: any StreamWaiter, after attempt: AppRoom.Attempt? = nil) {
         let pool = self.members[place].pool
         var goal = AppRoom.ConnectGoal(begun: attempt?.begun)
@@ -285,14 +285,14 @@ package final class ServerGroup: AppPool, TurnEndTask {
 
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
-    /// Returns the index of a pool's member. `nil` if a reload has removed it, or if it is the only one.
+    /// Returns the index of a pool's member. `nil` if a reload has removed the member, or the app has one server.
     func place(of pool: ServerPool) -> Int? {
         let place = pool.place
         guard self.hasSeveralServers, place < self.members.count else { return nil }
         return self.members[place].pool === pool ? place : nil
     }
 
-    /// Returns the index of a server's member. `nil` if a reload has removed it, or if it is the only one.
+    /// Returns the index of a server's member. `nil` if a reload has removed the member, or the app has one server.
     private func place(of server: UpstreamServer) -> Int? {
         self.hasSeveralServers ? self.members.firstIndex { $0.pool.server === server } : nil
     }

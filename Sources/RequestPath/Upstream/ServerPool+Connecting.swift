@@ -22,7 +22,7 @@ struct PoolConnects {
     fileprivate var tries: [Try] = []
     /// When a waiting request last got a stream.
     fileprivate var servedAt = NIODeadline.uptimeNanoseconds(0)
-    /// The number of connects that have begun. Each one begins with the next address of the name.
+    /// The number of connects that have begun. Each connect begins with the next address of the name.
     fileprivate var turn = 0
     /// Whether a TLS handshake has timed out and no connect has succeeded since.
     fileprivate var isTLSLate = false
@@ -76,7 +76,7 @@ extension ServerPool {
         }
     }
 
-    // MARK: Tries
+    // MARK: Connects
 
     /// Begins the connects that are due and ends those that no request needs.
     private func beginConnects() {
@@ -122,8 +122,8 @@ extension ServerPool {
         self.beginConnects()
     }
 
-    /// Called when the server refuses connections or cannot be reached. The first request goes to another server if it
-    /// can. Otherwise the requests wait, because the server may be starting.
+    /// Called when the server refuses connections or cannot be reached. The oldest request goes to another server if
+    /// the app has several. Otherwise the requests wait, because the server may be starting.
     private func refused(_ number: Int, _ now: NIODeadline) {
         self.server.refreshSoon(now: now)
         let attempt = self.connects.attempts.first?.group == nil ? nil : self.takeFirst()
@@ -142,7 +142,7 @@ extension ServerPool {
         return nil
     }
 
-    /// Gives the stream of a new connection to the request that has waited longest. Closes the connection if none
+    /// Gives the stream of a new connection to the request that has waited longest. Closes the connection if no request
     /// waits: an app that serves one connection at a time would wait for a request on it.
     private func serve(_ connected: Connected, _ version: UInt32) {
         guard let attempt = self.takeFirst() else { return connected.stream.close() }
@@ -177,7 +177,7 @@ extension ServerPool {
     private func fail(_ attempt: AppRoom.Attempt, _ fault: ServerNotice.Fault) {
         self.giveUp(attempt)
         self.server.refreshSoon(now: .now())
-        // The cause may be the process, which has no file descriptor left.
+        // The cause may be that the process has no file descriptor left.
         if self.loop.isShortOfFiles { self.group?.disappointed(self, fault) } else { self.group?.failed(self, fault) }
         guard attempt.isWanted else { return }
         if let group = attempt.group {

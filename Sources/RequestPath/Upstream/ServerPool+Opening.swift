@@ -10,7 +10,7 @@ import Glibc
 
 /// Opens streams to the server.
 extension ServerPool {
-    /// A connected stream, which the caller must start at once, and its address.
+    /// A connected stream and its address. The caller must start the stream at once.
     typealias Connected = (stream: any ByteStream, address: SocketAddress)
 
     /// The reason why a stream could not be opened.

@@ -35,8 +35,8 @@ package final class ServerPool: TurnEndTask {
 
     private(set) var target: UpstreamTarget
     let server: UpstreamServer
-    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. It is not weak: in an
-    /// object with weak references, every retain and release takes the runtime's slow path, also on behalf of requests.
+    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. It is not weak: each
+    /// retain and release of an object with weak references takes the runtime's slow path, in requests, too.
     private(set) unowned(unsafe) var group: ServerGroup?
     /// The pool's index in the group.
     private(set) var place = 0
@@ -44,8 +44,8 @@ package final class ServerPool: TurnEndTask {
     private(set) var isAlone = true
     /// The server's metrics, for answers below 500. `nil` while an answer may change the server's state.
     var calmIDs: ServerMetricIDs?
-    /// An owning reference, like `transport`. Both loops live until the process ends or a reload replaces the pool. A
-    /// weak reference would be checked and counted at each use.
+    /// An owning reference, like `transport`: a weak reference would be checked and counted at each use. The pool owns
+    /// both loops until the process ends or a reload replaces the pool.
     let loop: PathLoop
     let transport: TransportLoop
     /// Whether each connection serves one session only.
@@ -68,7 +68,7 @@ package final class ServerPool: TurnEndTask {
     private var addressVersion: UInt32
     private var isRetired = false
 
-    /// Makes the pool of one of the group's servers, which becomes a member by `join`.
+    /// Makes the pool of one of the group's servers. `join` makes the pool a member.
     init(of server: UpstreamServer, in group: ServerGroup) {
         self.target = group.target
         self.server = server
@@ -277,17 +277,17 @@ package final class ServerPool: TurnEndTask {
         self.isLenient = target.settings.answers == .lenient
     }
 
-    /// Forgets the group, which is about to be freed.
+    /// Called when the group is about to be freed.
     func groupEnds() { self.group = nil }
 
-    /// Ends the pool's membership. The server is gone, and the group no longer counts its connections.
+    /// Ends the pool's membership. The server has been removed, and the group no longer counts its connections.
     func leave() {
         self.group = nil
         self.isAlone = false
         self.retire()
     }
 
-    /// Counts an answer that cannot change the server's state. Returns false if the group must hear of the answer.
+    /// Counts an answer that cannot change the server's state. Returns false if the group must judge the answer.
     @inline(__always)
     func countsOnly(_ status: Int) -> Bool {
         if self.isAlone { return true }
@@ -296,7 +296,7 @@ package final class ServerPool: TurnEndTask {
         return true
     }
 
-    /// Closes idle connections because a reload has replaced the pool or its group. Exchanges in progress go on.
+    /// Closes idle connections because a reload has replaced the pool or its group. Exchanges in progress continue.
     func retire() {
         self.isRetired = true
         self.calmIDs = nil

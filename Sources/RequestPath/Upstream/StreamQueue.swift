@@ -3,8 +3,8 @@ package import NIOCore
 /// The requests that wait for a stream to an app. Each client has a line, oldest request first, and the clients take
 /// turns. A client with many requests therefore delays only its own.
 ///
-/// A request that ends stays in its line, and an empty line keeps its turn. Both are skipped when they come up, and
-/// removed when they are more than half.
+/// A request that ends stays in its line, and an empty line keeps its turn. Such requests and lines are skipped when
+/// their turn comes. They are removed once they are more than half.
 package struct StreamQueue {
     fileprivate struct Place {
         let waiter: any StreamWaiter
@@ -54,7 +54,7 @@ package struct StreamQueue {
         self.count += 1
     }
 
-    /// Removes the next request: the oldest of the next client whose share allows another stream.
+    /// Removes the next request: the oldest request of the next client whose share allows another stream.
     ///
     /// - Returns: `nil` if no waiting request may have a stream.
     package mutating func popFirst(by shares: ClientShares) -> (any StreamWaiter)? {
@@ -74,7 +74,7 @@ package struct StreamQueue {
         return nil
     }
 
-    /// Returns how many waiting requests may have a stream, and the fewest streams that one of their clients has.
+    /// Returns how many waiting requests may have a stream, and the lowest number of streams of one of their clients.
     package func waiting(by shares: ClientShares) -> (count: Int, least: Int) {
         var (count, least) = (0, Int.max)
         for (client, line) in self.lines where line.count > 0 {
@@ -86,7 +86,7 @@ package struct StreamQueue {
         return (count, least)
     }
 
-    /// Returns, for each client that has used up its share, the number of waiting requests whose session has not.
+    /// Returns, for each client that has used up its share, how many waiting requests have a session with share left.
     package func waitingForOwn(by shares: ClientShares) -> [Requester.Client: Int] {
         self.lines.filter { $0.value.count > 0 && !shares.admits($0.key) }
             .mapValues { $0.count { shares.admitsSession(of: $0) } }
@@ -120,7 +120,7 @@ package struct StreamQueue {
         return removed
     }
 
-    /// Called once when a request leaves the queue without being removed by it.
+    /// Called once when a queued request has ended.
     package mutating func left(_ waiter: any StreamWaiter) {
         self.count -= 1
         guard let index = self.lines.index(forKey: waiter.requester.client) else { return }
@@ -160,7 +160,7 @@ extension StreamQueue.Line {
         return nil
     }
 
-    /// Returns the requester with the oldest held request, among those whose share allows a stream.
+    /// Returns the requester with the oldest held request, among the requesters whose share allows a stream.
     private func oldestHeld(by shares: ClientShares) -> Requester? {
         var oldest: (requester: Requester, since: NIODeadline)?
         for (requester, places) in self.held where shares.admits(requester) {

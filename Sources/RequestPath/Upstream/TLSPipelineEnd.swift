@@ -2,9 +2,9 @@ import NIOCore
 import Transport
 
 /// The last handler of a pipeline that uses NIOSSL, for connections to clients and to apps. Hands bytes to a
-/// `StreamHandler`, which may pause reading.
+/// `StreamHandler`. Reading can be paused.
 ///
-/// Declares every handler method that subclasses override. NIO would not call one that only a subclass declares.
+/// Declares every handler method that subclasses override. NIO would not call a method that only a subclass declares.
 class TLSPipelineEnd: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer

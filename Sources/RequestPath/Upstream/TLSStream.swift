@@ -9,7 +9,7 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
     private let judge: (any Error, NIOSSLCertificate?) -> TLSFault?
     /// The reason why TLS failed. `nil` if TLS has not failed, or if the connection itself failed.
     private(set) var fault: TLSFault?
-    /// Called once, when the handshake is complete or the connection has ended before.
+    /// Called once, when the handshake is complete or the connection ends before that.
     var onHandshake: ((_ isComplete: Bool) -> Void)?
 
     init(_ judge: @escaping (any Error, NIOSSLCertificate?) -> TLSFault?) {
@@ -38,7 +38,7 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
 
     var hasUnreadBytes: Bool { (self.context?.channel as? PipelineChannel)?.hasUnreadBytes ?? false }
 
-    /// The number of encrypted bytes without an acknowledgement, which is slightly more than the plain bytes.
+    /// The number of encrypted bytes without an acknowledgement. It slightly exceeds the number of plain bytes.
     var unacknowledgedBytes: Int { (self.context?.channel as? PipelineChannel)?.unacknowledgedBytes ?? 0 }
 
     func write(_ bytes: ByteBuffer) {

@@ -2,9 +2,9 @@ package import NIOCore
 package import Transport
 import Vocabulary
 
-/// An HTTP/1 connection to an app, which is also its only stream: it carries one exchange at a time. It returns to the
-/// pool only if both messages ended as their framing says and no further byte has arrived (CVE-2026-71324). If bytes
-/// arrive later, but before the next request is sent, the connection is closed and that request is sent on a new one.
+/// An HTTP/1 connection to an app and its only stream, in one object. It carries one exchange at a time, and returns to
+/// the pool only if both messages ended as their framing says and no further byte has arrived (CVE-2026-71324). If
+/// bytes arrive later, but before the next request is sent, the connection is closed and the request uses another.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -49,11 +49,11 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private var lastOutput = OutputWatch()
     /// Whether the request's head was sent. Nothing is sent earlier.
     package private(set) var hasSent = false
-    /// True once a byte of the answer has arrived. The request is no longer sent again then.
+    /// True once a byte of the answer has arrived. From then on, the request is not retried.
     package private(set) var hasAnswered = false
     /// The requests that may use the connection.
     private(set) var owner = ServerPool.Owner.anybody
-    /// Whether the app may send more than its answer, which had no content or came before the request was complete.
+    /// Whether the app may send more than its answer: the answer had no content, or came before the request's end.
     private(set) var isDoubtful = false
     /// The number of streams in use. A stream is in use from when the pool hands it out until the pool has it back.
     var streams = 0
@@ -65,7 +65,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     var addressVersion: UInt32 = 0
     /// The number of interim answers in this exchange.
     private var interimCount = 0
-    /// Whether an interim answer announced content, which is not allowed but may follow.
+    /// Whether an answer announced content where none is allowed, so that content may follow.
     private var mayGoOn = false
     private static let mostInterimAnswers = 16
 
@@ -373,7 +373,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.trailers = section
     }
 
-    /// Whether the exchange goes on. A write to a client that has just disconnected ends the exchange during the write.
+    /// Whether the exchange continues. A write to a client that has just disconnected ends the exchange at once.
     @inline(__always)
     private func serves(_ receiver: any AnswerReceiver) -> Bool {
         self.receiver === receiver && self.phase == .body
@@ -409,7 +409,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
 
     // MARK: The end
 
-    /// Refuses an answer whose head is at the front of `buffer`.
+    /// Rejects an answer. Its head is at the start of `buffer`.
     private func refuse(_ fault: ResponseFault, _ buffer: ByteBuffer) {
         self.disappoints(.malformed)
         self.pool.room.notify(.upstreamMalformed, fault.rule.rawValue) {
@@ -459,7 +459,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
 }
 
 extension UpstreamConnection {
-    /// Closes a parting connection if everything was sent, or if the app accepts nothing.
+    /// Closes a parting connection if the app has acknowledged everything, or accepts nothing more.
     ///
     /// - Returns: True if the connection has closed.
     private func hasParted(_ now: NIODeadline) -> Bool {

@@ -1,7 +1,7 @@
 package import Vocabulary
 
 /// A signed assertion of a session for one audience, ready to be copied into requests. Its times are by the machine's
-/// clock, because verifiers compare them with their own.
+/// clock, because verifiers compare them with their clocks.
 package struct CachedAssertion: Sendable {
     /// The line of the header field with its CRLF.
     package let line: ContiguousArray<UInt8>
@@ -31,7 +31,7 @@ package struct CachedAssertion: Sendable {
     fileprivate func serves(at now: UnixTime) -> Bool { now >= self.madeAt && now < self.servesUntil }
 }
 
-/// The assertions of one session: one for each audience that was recently asked for.
+/// The assertions of one session: one for each recently requested audience.
 struct CachedAssertions {
     /// The maximum number of assertions. Each name of a wildcard is an audience, so a client could ask for any number.
     static let most = 16
@@ -51,8 +51,8 @@ struct CachedAssertions {
         return nil
     }
 
-    /// Keeps an assertion and drops the former one for its audience. Assertions that are too old are dropped, so that a
-    /// session that visits many apps keeps few. If there are still too many, the oldest is dropped.
+    /// Keeps an assertion and drops the earlier assertion for its audience. Assertions that are too old are dropped, so
+    /// that a session that visits many apps keeps few. If there are still too many, the oldest is dropped.
     mutating func keep(_ assertion: CachedAssertion, at now: UnixTime) {
         self.assertions.removeAll { $0.audience == assertion.audience || !$0.serves(at: now) }
         if self.assertions.count >= Self.most { self.assertions.removeFirst() }

@@ -30,7 +30,7 @@ package final class CachedSession {
     var links: Int32 = -1
     /// The number of sweeps of the cache that began before the session was read.
     let sweepsBefore: Int
-    /// The time after a noted use in which further uses are not noted in the store, in milliseconds.
+    /// How long after a noted use further uses are not noted in the store, in milliseconds.
     private let touchMilliseconds: Int32
     /// Whether the entry was used since it was added, or since the eviction hand last passed.
     var isReferenced = false
@@ -50,15 +50,15 @@ package final class CachedSession {
     /// The earliest of `refreshAt`, `touchAt`, `renewAt` and the id_token's end, so that a hit compares one time.
     private(set) var dueAt: UnixTime
 
-    /// The token. `nil` if it is the one with which the session began.
+    /// The token, if it replaced an earlier one. `nil` if it is the session's first token.
     @Rare private(set) var successor: PresentedToken?
     /// The provider's last verdict on a foreign token; `nil` for a token of the gateway.
     @Rare private(set) var verdict: ForeignVerdict?
     /// The provider's tokens, if header fields of the identity contain them.
     @Rare package private(set) var tokens: SessionTokens?
-    /// The time from which an app that needs the provider's tokens cannot serve the session.
+    /// The time from which the session does not suffice for an app that needs the provider's tokens.
     package let tokensEndAt: UnixTime
-    /// The time when reads for a stream began to fail. `nil` if the last one succeeded.
+    /// The time when reads for a stream began to fail. `nil` if the last read succeeded.
     @Rare var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
@@ -92,7 +92,7 @@ package final class CachedSession {
         self.servesUntil = readAt
         self.refreshAt = Self.refresh(readAt, verdict)
         self.touchMilliseconds = Int32(clamping: stored.record.useMilliseconds)
-        // Writing the session was its first use. Uses of foreign sessions are not noted: the provider limits idling.
+        // Writing the session was its first use. Uses of foreign sessions are not noted: providers limit idle time.
         self.touchAt =
             verdict == nil
             ? (stored.usedAt ?? stored.record.issuedAt).advanced(byMilliseconds: self.touchMilliseconds) : .never
@@ -116,8 +116,8 @@ package final class CachedSession {
         self.dueAt = min(self.refreshAt, self.touchAt, self.renewAt, self.tokens?.idExpiresAt ?? .never)
     }
 
-    /// Removes the provider's id_token if it has expired. A renewal may bring no new id_token, and an app must not get
-    /// one that it has to reject.
+    /// Removes the provider's id_token if it has expired. A renewal may bring no new id_token, and an app would have to
+    /// reject the expired one.
     func leaveOutExpired(at now: UnixTime) {
         guard let tokens = self.tokens, let end = tokens.idExpiresAt, now >= end else { return }
         self.tokens = tokens.withoutID
@@ -139,12 +139,12 @@ package final class CachedSession {
         if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }
     }
 
-    /// Reports whether the end of a client ends the session. False for a foreign token, whose client is the provider's.
+    /// Reports whether the end of a client ends the session. False for a foreign token: the provider knows its client.
     func isEnded(withClient end: Invalidation) -> Bool { self.verdict == nil && end.endsClient(of: self.session) }
 
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
-    /// The fingerprint of the session's first token, which identifies the session in logs for its whole life.
+    /// The fingerprint of the session's first token. It identifies the session in logs for the session's whole life.
     package var fingerprint: Fingerprint { self.key.fingerprint }
     /// The token with which the session is presented.
     package var presentedToken: PresentedToken { self.successor ?? .first(self.key) }
@@ -176,7 +176,7 @@ package final class CachedSession {
         let hardEnd = UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds)
         let end = min(self.session.end(ofToken: self.successor?.number ?? 0), hardEnd)
         if let verdict = self.verdict { return min(end, verdict.usableUntil) }
-        // Reads that are not uses of the session, such as those for streams, do not extend it beyond its idle end.
+        // Reads that are not uses, such as reads for streams, do not extend the session beyond its idle end.
         guard self.stored.usedAt != nil else { return end }
         let idle = self.session.idleLifetime.wholeMilliseconds - Int64(self.touchMilliseconds)
         return min(end, UnixTime(milliseconds: self.touchAt.milliseconds + idle))
@@ -259,7 +259,7 @@ package final class CachedSession {
     }
 
     /// Returns the line of the assertion for an audience. `nil` if none of this generation may be sent at `now`, by the
-    /// machine's clock. The caller that gets `isDue` must have the next assertion made.
+    /// machine's clock. If `isDue` is true, the caller must have the next assertion made.
     package func assertion(
         for audience: Int,
         at now: UnixTime,
@@ -268,7 +268,7 @@ package final class CachedSession {
         generation == self.generation ? self.assertions.use(for: audience, at: now) : nil
     }
 
-    /// Keeps an assertion instead of the former one for its audience. Does nothing if the entry has another generation.
+    /// Keeps an assertion and drops the earlier one for its audience. Does nothing if the generation differs.
     package func setAssertion(_ assertion: CachedAssertion, at now: UnixTime, generation: UInt64) {
         if generation == self.generation { self.assertions.keep(assertion, at: now) }
     }

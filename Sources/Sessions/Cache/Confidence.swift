@@ -1,10 +1,10 @@
-/// The caches' confidence that they receive all ends, so that they may use what they know without asking the store. It
-/// is a count of the changes between trust and doubt.
+/// The caches' confidence that they receive all ends and may use their entries without asking the store. It is stored
+/// as the number of changes between trust and doubt.
 ///
 /// The count distinguishes a read before a change from a read after it. A loop that gets two changes in the wrong order
 /// keeps the later one.
 struct Confidence: Sendable, Hashable, Comparable {
-    /// The number of changes, which is odd while everything is doubted.
+    /// The number of changes. It is odd while everything is doubted.
     private var changes: UInt64
 
     /// The initial state if ends are received without a gap from the start.

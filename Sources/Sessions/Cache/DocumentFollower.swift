@@ -20,7 +20,7 @@ extension DocumentReader {
     /// Starts reading, now and after every change.
     package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
 
-    /// Stops reading. Returns when nothing uses the store and the loops any longer.
+    /// Stops reading. Returns when the reader no longer uses the store or the loops.
     package func stop() async { await self.follower.stop() }
 
     /// Reads the documents. Returns when they are in use, or could not be read.
@@ -30,8 +30,8 @@ extension DocumentReader {
     package func refreshSoon() { self.follower.refreshSoon(self) }
 }
 
-/// Decides when documents are read: at once if the store reports a change, every minute in case it did not, and more
-/// often while they cannot be read.
+/// Decides when documents are read: at once if the store reports a change, every minute in case a report was lost, and
+/// more often while they cannot be read.
 package final class DocumentFollower: Sendable {
     private struct State: Sendable {
         /// Whether the last read has succeeded.
@@ -88,7 +88,7 @@ package final class DocumentFollower: Sendable {
         }
     }
 
-    /// Stops all reading. Returns when nothing uses the store and the loops any longer.
+    /// Stops all reading. Returns when no read uses the store or the loops any longer.
     package func stop() async {
         let (timer, reading) = self.state.withLock { state in
             state.isStopped = true
@@ -104,7 +104,7 @@ package final class DocumentFollower: Sendable {
     /// Lets `reader` read in the background.
     package func refreshSoon(_ reader: any DocumentReader) { _ = self.reading(by: reader) }
 
-    /// Returns the current read, after which another read follows, or a new read.
+    /// Returns a new read, or the current read if there is one: it then reads once more.
     private func reading(by reader: any DocumentReader) -> Task<Void, Never> {
         self.state.withLock { state in
             state.isDirty = true

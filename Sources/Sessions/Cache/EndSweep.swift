@@ -12,7 +12,7 @@ final class EndSweep {
         self.number = number
     }
 
-    /// Reports whether the session was read after the ends came, so that they do not concern it.
+    /// Reports whether the session was read after the ends came, so that the ends do not concern it.
     func precedes(_ entry: CachedSession) -> Bool { entry.sweepsBefore > self.number }
 
     /// Marks the entry as ended or changed if one of the ends concerns it.

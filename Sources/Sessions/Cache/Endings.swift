@@ -1,5 +1,5 @@
 /// A group of ends and changes. Each current read and each open stream checks the group once instead of once per end.
-/// When a server lets ten thousand sessions expire at once, no loop compares each of them with ten thousand streams.
+/// When a server lets ten thousand sessions expire at once, no loop compares each session with ten thousand streams.
 package struct Endings: Sendable {
     package let invalidations: [Invalidation]
     /// Whether the group contains `.all`.
@@ -42,7 +42,7 @@ package struct Endings: Sendable {
 
     /// Reports whether one of the ends concerns the session of `entry`. `.all` and changes end no session.
     package func ends(_ entry: CachedSession) -> Bool {
-        // The usual case needs no hash.
+        // A group of one end, the usual case, needs no hash.
         if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
         return self.end(entry.key) || entry.isNamed(oneOf: self.subjects) || self.clients.contains { $0.ends(entry) }
     }
@@ -53,7 +53,7 @@ package struct Endings: Sendable {
         return self.changed.contains(entry.key) ? .changed : nil
     }
 
-    /// Reports whether an earlier read of the session with this key may be outdated, whatever the subject.
+    /// Reports whether an earlier read with this key may be outdated. Does not compare subjects and clients.
     func overtake(_ key: RecordKey) -> Bool {
         self.end(key) || self.changed.contains(key)
     }

@@ -1,7 +1,7 @@
-/// A current read of a session, which an end can overtake.
+/// A current read of a session. An end can overtake it.
 ///
 /// The answer to a read and the report of an end may use different connections, so an answer from before the end can
-/// arrive after the report. It must not be kept.
+/// arrive after the report. Such an answer must not be kept.
 struct Reading {
     let key: RecordKey
     /// The cache's turn when the read began. The answer is trusted until that turn ends.
@@ -11,9 +11,9 @@ struct Reading {
 }
 
 /// The ends that arrive during reads. A read notes its position when it begins and looks back when its answer arrives.
-/// A read with no end in between, which is nearly every read, thus costs two additions.
+/// Nearly every read sees no end in between and costs only two additions.
 struct ReadingLog {
-    /// The number of groups that are kept. A read during which more arrived is treated as overtaken.
+    /// The number of groups that are kept. If more arrive during a read, the read is treated as overtaken.
     private static let capacity = 1024
 
     private var endings: [Endings] = []

@@ -31,7 +31,7 @@ package struct SessionCacheCounters: Sendable, Hashable {
 /// begin a turn. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. An answer
 /// that a change overtook thus makes no trusted entry, and a hit only needs one more comparison of integers.
 package final class SessionCache {
-    /// The age at which an unconfirmed entry is never used, whatever else fails.
+    /// The age from which an unconfirmed entry is never used, whatever else fails.
     package static let hardAge = Duration.seconds(5)
     /// The age at which a use starts a background read, so that an entry in use never reaches `hardAge`.
     package static let refreshAge = Duration.seconds(4)
@@ -52,14 +52,14 @@ package final class SessionCache {
     private var confidence = Confidence.trusting
     /// The current turn, incremented by everything that makes the entries doubtful. Never 0.
     private var turn: UInt64 = 1
-    /// The turn of the entries that are used without a read; `.max`, which no entry has, while all entries are doubted.
+    /// The turn of the entries that are used without a read. `.max` while all are doubted: no entry has this turn.
     private var trustedTurn: UInt64 = 1
     private var readings = ReadingLog()
     private var sweepCount = 0
     /// The sweeps that have not yet reached every entry of a replaced table.
     private var formerSweeps: ContiguousArray<EndSweep> = []
 
-    /// Creates an empty table with room for `capacity` sessions. With a capacity of 0, every request asks the store.
+    /// Creates an empty cache for up to `capacity` sessions. With a capacity of 0, every request asks the store.
     package init(capacity: Int = 65_536) {
         self.capacity = capacity
         self.table = SessionTable(capacity: capacity)
@@ -168,7 +168,7 @@ package final class SessionCache {
     /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
-    ///   - successor: The token. `nil` if it is the one with which the session began.
+    ///   - successor: The token, if it replaced an earlier one. `nil` if it is the session's first token.
     ///   - verdict: The provider's verdict on a foreign token; `nil` for a token of the gateway.
     ///   - tokens: The provider's tokens for this version of the session.
     ///   - names: Returns the store's names of a subject; called only if an entry is made.

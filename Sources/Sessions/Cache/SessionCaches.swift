@@ -1,7 +1,7 @@
 package import NIOCore
 import Synchronization
 
-/// The caches of all event loops. Code that ends something reports it to all and waits until each has applied it.
+/// The caches of all event loops. Ends are reported to all caches, and the reporter waits until each has applied them.
 ///
 /// The listener for ends that other gateways cause reports here whether it receives them. From `doubt()` to `trust()`,
 /// no loop uses what it knows without asking the store. An entry younger than `SessionCache.hardAge` is used only if

@@ -26,7 +26,7 @@ package final class SessionHolders {
         self.cache = cache
     }
 
-    /// Adds a holder of this session, which may have ended since the session was looked up.
+    /// Adds a holder of this session. The session may have ended since it was looked up.
     package func add(_ holder: any SessionHolder, of entry: CachedSession) {
         guard holder.holderPlace < 0 else { return }
         holder.holderPlace = self.table.add(Held(holder: holder, entry: entry), hashes: entry.endingHashes)

@@ -6,8 +6,8 @@ package struct SessionParties: Sendable {
     package var renewer: (any SessionRenewer)?
     /// Reads the tokens of sessions' providers. `nil` if no header field of the identity contains them.
     package var tokenReader: (any SessionTokenReader)?
-    /// Knows which users and clients are gone. `nil` if none ever is. After a reload, every known session whose user is
-    /// gone is read again; sessions of clients end by `Invalidation.client`.
+    /// Knows which users and clients no longer exist. `nil` if none can disappear. After a reload, every known session
+    /// whose user is gone is read again; sessions of clients end by `Invalidation.client`.
     package var directory: (any UserDirectory)?
 
     package init() {}

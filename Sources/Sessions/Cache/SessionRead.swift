@@ -2,13 +2,13 @@ import AddressIntelligence
 package import NIOCore
 package import Vocabulary
 
-/// One event loop's read of one session, and the requests that wait for it. It is found by the key, an HMAC of the
-/// whole token, so that no answer reaches a request with another token (CVE-2026-71326).
+/// One event loop's read of one session, and the requests that wait for it. The read is found by the key, an HMAC of
+/// the whole token, so that no answer reaches a request with another token (CVE-2026-71326).
 final class SessionFlight {
     typealias Outcome = Result<CachedSession?, StoreError>
 
     let token: Secret
-    /// The key that the token names, under which the flight is found.
+    /// The key that the token names. The flight is found by this key.
     let key: RecordKey
     /// The token, once it is known to be a later token of its session. `nil` until then.
     var successor: PresentedToken?
@@ -16,7 +16,7 @@ final class SessionFlight {
     var isSucceeded = false
     /// The lookup at the providers of a foreign token; `nil` for a token of the gateway.
     var foreign: ForeignFlight?
-    /// The time when the first attempt began. The answer's age is measured from this time.
+    /// The time when the first read began. The answer's age is measured from this time.
     let begunAt: UnixTime
     var reading: Reading
     var reads = 1
@@ -109,7 +109,7 @@ struct ForeignFlight {
         self.others = others
     }
 
-    /// Adds providers to ask, unless they are or were asked. Called when a host with more of them awaits the token.
+    /// Adds providers to ask, unless they are or were asked. Called when a host with more providers awaits the token.
     ///
     /// - Parameter key: The key of the token at the provider that is being asked.
     mutating func add(_ candidates: some Sequence<ForeignCandidate>, after key: RecordKey) {

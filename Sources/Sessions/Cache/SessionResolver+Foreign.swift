@@ -4,7 +4,7 @@ package import Vocabulary
 
 /// Looks up tokens that providers issued.
 extension SessionResolver {
-    /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
+    /// The maximum length of a foreign token in bytes. It suffices for a JSON Web Token with many claims.
     private static let longestForeignToken = 8192
 
     /// Finds the session of a browser that presents a provider's own cookie.
@@ -91,7 +91,7 @@ extension SessionResolver {
         }
     }
 
-    /// Returns the tokens of the realm's provider. `nil` if it knows none. Searching few providers beats a table.
+    /// Returns the tokens of the realm's provider. `nil` if it knows none. With few providers, a search beats a table.
     private func tokens(of realm: Realm) -> (any ForeignTokens)? {
         self.parties.foreignTokens.first { $0.realm == realm }?.tokens
     }
@@ -165,7 +165,7 @@ extension SessionResolver {
             flight.refusal = if case .none(let reason) = answer { reason } else { .credentialExpired }
             if isCurrent { self.unknownTokens.insert(flight.sessionKey.digest, for: flight.refusal, now: now) }
             if self.askNext(flight) { return }
-            // It is unknown what a provider that did not answer would have said.
+            // A provider that did not answer might have accepted the token.
             guard flight.foreign?.hasMissedAnswer == true else { return self.forget(flight) }
             self.cache.endReading(flight.reading)
             flight.failure = .providerUnavailable

@@ -12,7 +12,7 @@ package enum Resolution {
     case otherKind
     /// A token made under a secret that this gateway does not accept; the store was not asked.
     case otherKey
-    /// By its syntax, neither a token of this gateway nor one of a provider. Neither store nor provider was asked.
+    /// By its syntax, neither a token of this gateway nor a token of a provider. Neither store nor provider was asked.
     case malformed
 }
 
@@ -29,7 +29,7 @@ package enum Resolution {
 /// A doubted entry is read again before it is used. Without a read it is used only if the store is unavailable, and
 /// never after it was unconfirmed for `SessionCache.hardAge`.
 package final class SessionResolver {
-    /// The number of reads, if ends arrive during each, before the store is treated as unavailable.
+    /// The maximum number of reads if ends arrive during each read. The store is then treated as unavailable.
     private static let maxReads = 4
     /// The pause before the renewer is called again for a session that still needs a renewal.
     private static let renewalPause = Duration.seconds(1)
@@ -58,13 +58,13 @@ package final class SessionResolver {
     /// The store's answers that have arrived and are not yet processed.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
-    /// The request that asks now, if it is recorded: the reads for its token are recorded as its calls. It is set only
-    /// while the request asks, by every recorded request, and its setter keeps it alive.
+    /// The traced request that asks now. The reads for its token are recorded as its calls. Each traced request sets
+    /// this property while it asks. The code that sets it keeps the request alive.
     package unowned(unsafe) var asker: (any TracedRequest)?
 
     /// Creates a resolver for `loop`. The cache must be registered with the store's `SessionCaches`.
     ///
-    /// - Parameter clock: The clock that measures an entry's age if the store turns out to be unavailable.
+    /// - Parameter clock: The clock for what follows a read, such as an entry's age if the store is unavailable.
     package init(
         loop: any EventLoop,
         cache: SessionCache,
@@ -130,7 +130,7 @@ package final class SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// Returns the answer for a request that waited. The answer is a use of the session.
+    /// Returns the answer for a request that waited, and notes its use of the session if one is due.
     func use(_ outcome: SessionFlight.Outcome, for read: SessionRead) -> SessionFlight.Outcome {
         let answer = self.answer(outcome, of: read.flight, read.kind)
         // Nothing is noted if the store could not answer: it cannot note this use either, and the next use is noted.
@@ -154,7 +154,7 @@ package final class SessionResolver {
         switch outcome {
         case .success(let found):
             guard let found, kind == nil || found.session.kind == kind else { return .success(nil) }
-            // A request that waited for the same read may have ended it.
+            // A request that waited for the same read may have ended the session.
             return self.cache.hasEnded(found) ? .success(nil) : outcome
         case .failure:
             guard let known = flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
@@ -195,7 +195,7 @@ package final class SessionResolver {
         return flight
     }
 
-    /// Reads the session behind an entry again, or shares a current read. `nil` if no provider knows its token.
+    /// Reads the session behind an entry again, or shares a current read. `nil` if no provider can know its token.
     private func readAgain(_ entry: CachedSession, now: UnixTime) -> SessionFlight? {
         var (key, foreign) = (entry.key, ForeignFlight?.none)
         if let known = entry.foreign {
@@ -228,7 +228,7 @@ package final class SessionResolver {
     private func arrived(_ result: Result<SessionFinding, StoreError>, for flight: SessionFlight) {
         switch result {
         case .success(.live(let stored)):
-            // The token may be a stolen copy of a cookie, for example.
+            // A replaced token is rejected: it may be a stolen copy of a cookie, for example.
             if stored.record.succession != nil,
                 !stored.record.accepts(tokenNumber: flight.successor?.number ?? 0, at: self.clock.now())
             {
@@ -336,7 +336,7 @@ package final class SessionResolver {
         }
     }
 
-    /// Repeats a read for the cache and the waiting requests, because something ended meanwhile that may concern it.
+    /// Repeats a read for the cache and the waiting requests, because an end arrived that may concern the session.
     func readAgain(_ flight: SessionFlight) {
         guard flight.reads < Self.maxReads else { return self.finish(flight, .failure(.unavailable)) }
         flight.reads += 1
@@ -356,8 +356,8 @@ package final class SessionResolver {
     /// provider, because that is a use of them.
     var readsShown: Bool { self.parties.tokenReader == nil }
 
-    /// Returns the live session of this token if the loop knows it, for an endpoint that shows it, without a use of the
-    /// session. Only the gateway's own session tokens are found.
+    /// Returns the live session of this token if the loop knows it, for an endpoint that shows it. This is not a use of
+    /// the session. Only the gateway's own session tokens are found.
     func shown(_ token: UnsafeRawBufferPointer, now: UnixTime) -> SessionPresentation? {
         guard self.readsShown else { return nil }
         guard let entry = self.cache.lookup(token, now: now), entry.verdict == nil, entry.session.access == nil else {
@@ -386,7 +386,7 @@ package final class SessionResolver {
     /// is live, and the entry is then confirmed. It gives false if the session has ended, and fails with a `StoreError`
     /// if the store cannot answer, however young the entry is.
     ///
-    /// A stream continues if another token has replaced the one that opened it, because the session is unchanged.
+    /// A stream continues if its token has been replaced by another one, because the session is unchanged.
     ///
     /// The read is not a use of the session. Requests share it, and it is omitted if this loop has newer state.
     func confirm(_ entry: CachedSession, now: UnixTime) -> EventLoopFuture<Bool> {

@@ -9,14 +9,14 @@ import Vocabulary
 /// leaves the waiting slots moves to the main slots if it was used while it waited, if a main slot is free, or if the
 /// entry at the hand (CLOCK) can no longer be used. So does one in 32 of the others. If no main slot is free, the entry
 /// replaces one that was not used since the hand last passed over it. Sessions that are used once thus displace none
-/// that are used often. If more sessions than slots are used in rotation, most cached ones stay and are hit, while
-/// CLOCK alone would evict each before its next use.
+/// that are used often. If more sessions than slots are used in rotation, most cached sessions stay and are hit, while
+/// CLOCK alone would evict each session before its next use.
 struct SessionTable {
     /// One slot in this many is a waiting slot, for new entries.
     private static let waitingShare = 16
     /// One unused entry in this many stays anyway, so that entries that are used seldom accumulate in time.
     private static let luckyShare = 32
-    /// The number of entries that the hand passes in search of an unused one before it takes the last.
+    /// The maximum number of entries that the hand passes in search of an unused one. The last of them is then evicted.
     private static let handReach = 32
     /// The maximum number of entries that a step of a sweep removes.
     private static let sweepStep = 8
@@ -28,7 +28,7 @@ struct SessionTable {
     private(set) var count = 0
     private(set) var evictions = 0
     private let capacity: Int
-    /// The number of waiting slots, which come first.
+    /// The number of waiting slots. They precede the main slots.
     private let waitingCount: Int
     private var buckets: ContiguousArray<Int32>
     private var slots: ContiguousArray<CachedSession?>
