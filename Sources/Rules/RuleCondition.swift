@@ -79,7 +79,10 @@ package struct RuleCondition: Sendable, Equatable {
             case .any(let nodes): return nodes.contains { $0.holds(in: event) }
             case .equal(let left, let right): return left.value(in: event).isSame(as: right.value(in: event))
             case .sameAddress(let left, let right):
-                return left.address(in: event) == right.address(in: event)
+                guard let one = left.address(in: event), let other = right.address(in: event) else {
+                    return left.value(in: event).isSame(as: right.value(in: event))
+                }
+                return one == other
             case .isIn(let operand, let values):
                 let value = operand.value(in: event)
                 return values.contains { $0.isSame(as: value) }

@@ -90,6 +90,14 @@ struct RuleConditionTests {
         #expect(try RuleCondition("event.request.ip == event.session_transfer_token.request.ip").applies(to: event))
     }
 
+    @Test("A text that is no address differs from a missing address")
+    func texts() throws {
+        let condition = try RuleCondition("event.request.ip == event.user.office")
+        #expect(!condition.applies(to: ["user": ["office": "north"]]))
+        #expect(condition.applies(to: ["user": ["office": "::ffff:192.0.2.1"], "request": ["ip": "192.0.2.1"]]))
+        #expect(condition.applies(to: ["user": [:]]))
+    }
+
     struct Fault: CustomTestStringConvertible, Sendable {
         let text: String
         /// What the operator wrote there begins with this.

@@ -20,6 +20,8 @@ struct ServerFlight: Equatable {
             switch kind {
             case 22: self.readMessages(record)
             case 21: break
+            // In TLS 1.3 a ChangeCipherSpec has no meaning. One follows a HelloRetryRequest (RFC 8446 D.4).
+            case 20 where self.isTLS13: break
             // A ChangeCipherSpec or encrypted data ends the part that is read.
             default: self.isEncrypted = true
             }
@@ -43,7 +45,6 @@ struct ServerFlight: Equatable {
         var message = message
         guard message.skip(34), message.vector(1) != nil, let suite = message.number(2), message.skip(1) else { return }
         self.suite = suite
-        self.isEncrypted = false
         guard var extensions = message.vector(2) else { return }
         while let kind = extensions.number(2), var content = extensions.vector(2) {
             switch kind {

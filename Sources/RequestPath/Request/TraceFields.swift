@@ -33,7 +33,7 @@ package enum TraceFields {
         for index in first..<head.fields.count where head.fields[index].role == .traceState {
             let value = head.fields[index].value
             guard !value.isEmpty, !head.fields[index].isDropped else { continue }
-            guard state.count + value.length + 1 <= self.longestState else {
+            guard state.count + (state.isEmpty ? 0 : 1) + value.length <= self.longestState else {
                 return state.removeAll(keepingCapacity: true)
             }
             if !state.isEmpty { state.append(0x2C) }
