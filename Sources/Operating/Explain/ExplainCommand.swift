@@ -16,7 +16,7 @@ struct ExplainCommand: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract:
-            "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
+            "Print what the gateway would do with a request: normalized path, route, decision, headers to the app.",
         discussion: """
             Nothing is sent to a running gateway, to Redis or to the provider, so only the form of a token is checked. \
             --user and --claims assume a live session of a user. --event applies the rules to an event instead, and \
