@@ -348,7 +348,7 @@ struct ExplainCommand: WiredCommand {
             let place =
                 settings.store.isShared
                 ? "\(settings.store.title) is not asked whether the token's session exists"
-                : "this command cannot see the token's session in the memory of the gateway, another process"
+                : "this command cannot see whether the token's session exists: it is in the memory of the gateway, another process"
             if !isAssumed { self.say("note", ["\(place); --user assumes a session"]) }
             return
         }
