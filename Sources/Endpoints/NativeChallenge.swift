@@ -1,9 +1,9 @@
 package import Pages
 import Vocabulary
 
-/// The answer that a native app's WebView gets instead of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a page that
-/// passes the challenge on to the app. The app mints another session-transfer token and opens the page again with it.
-/// If the challenge demands a sign-in, the app first signs its user in at `/authorize`, in the system's browser.
+/// The answer that a native app's WebView gets instead of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a
+/// page that passes the challenge on to the app. The app mints another session-transfer token and opens the page again
+/// with it. If the challenge demands a sign-in, the app first signs its user in at `/authorize`, in a browser.
 ///
 /// The WebView announces itself with a field, which apps can add to a page that they open, or with a cookie of the
 /// host, which comes with every page. The gateway removes both before it forwards a request. Anyone can send them, so

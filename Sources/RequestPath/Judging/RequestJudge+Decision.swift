@@ -172,8 +172,8 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether a native app can hand a session off here. Its WebView must announce itself, the route's client must
-    /// accept tokens, and no rule may have just demanded a sign-in at the gateway.
+    /// Returns whether a native app can hand a session off here. Its WebView must announce itself, the route's client
+    /// must accept tokens, and no rule may have just demanded a sign-in at the gateway.
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
         // nginx passes on the challenge of a 401 only.
         if case .forbidden = denial, self.findings.dialect == .authRequest { return false }
