@@ -50,7 +50,7 @@ import Testing
             }
             let story = try Self.explain(fingerprint, gateway)
             // Events of the same millisecond decide whether it stands alone or in a run.
-            let tellsRequest = story.contains("requests were let pass") || story.contains("/before from")
+            let tellsRequest = story.contains("requests were allowed") || story.contains("/before from")
             #expect(story.contains("session.created") && tellsRequest, "\(story)")
             #expect(story.contains("session.signed_out, the user signed out."), "\(story)")
             #expect(try Self.explain(try #require(before["session"] as? String), gateway) == story)

@@ -284,7 +284,7 @@ import Testing
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             for _ in 0..<3 { #expect(try gateway.get().reason == "upstream.malformed") }
-            #expect(eventually { gateway.output.contains("Content-Length: the length is no decimal number") })
+            #expect(eventually { gateway.output.contains("Content-Length: the length is not a decimal number") })
             let lines = gateway.output.split(separator: "\n").filter { $0.contains("is refused: ") }
             #expect(lines.count == 1, "\(lines)")
             #expect(lines.first?.contains(#""field":"Content-Length""#) == true && !gateway.output.contains("s3cr3t"))

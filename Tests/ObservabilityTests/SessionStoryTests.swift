@@ -50,7 +50,7 @@ import Testing
               ends when unused for: 1800 s
             events
               2026-11-24T08:00:00.000Z  session.created from 192.0.2.1
-              2026-11-24T08:01:00.000Z  2 requests were let pass, the last at 2026-11-24T08:02:00.000Z
+              2026-11-24T08:01:00.000Z  2 requests were allowed, the last at 2026-11-24T08:02:00.000Z
             """
         let byFingerprint = Self.story(lines)
         #expect(byFingerprint.hasPrefix(expected), "\(byFingerprint)")

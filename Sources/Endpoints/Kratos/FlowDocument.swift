@@ -118,7 +118,7 @@ struct FlowDocument: Sendable {
                     + "Did you choose the correct one?"
             )
         case .browser(let text): return self.text(4_000_001, "error", text)
-        case .idToken: return self.text(4_000_001, "error", "The id_token could not be accepted.")
+        case .idToken: return self.text(4_000_001, "error", "The id_token was not accepted.")
         case .missing: return nil
         case nil:
             return self.kept?.failure.map { failure in
@@ -138,8 +138,8 @@ struct FlowDocument: Sendable {
         case .signInCancelled: "The sign-in was cancelled."
         case .signInFlowExpired: "The sign-in took too long. Please try again."
         case .signInStateMismatch: "The sign-in could not be completed in the browser. Please try again."
-        case .signInNotAllowed: "This account may not be used here."
-        case .signInInsufficient: "A stronger or more recent sign-in is needed."
+        case .signInNotAllowed: "This account is not allowed here."
+        case .signInInsufficient: "A stronger or more recent sign-in is required."
         case .ruleDenied: "Access denied."
         default: "The sign-in failed. Please try again."
         }

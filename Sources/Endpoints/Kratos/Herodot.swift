@@ -85,7 +85,7 @@ enum Herodot {
         Self.envelope(
             Self.status(reason),
             reason,
-            "The request is refused before it is read: \(reason.rawValue).",
+            "The gateway rejected the request: \(reason.rawValue).",
             requestID: requestID
         )
     }

@@ -6,7 +6,7 @@ package import Vocabulary
 package struct AuditEvent: Sendable {
     /// The stable id of the event. Each comment is the event's row in the guide AuditEvents.
     package enum Kind: String, Sendable, CaseIterable {
-        /// `/authorize` answered a client from the browser's own session, without a page.
+        /// `/authorize` answered a client without showing a page, because the browser had a session.
         ///
         /// - Codes: `ssa`, `sdelsa`.
         case authorizationGranted = "authorization.granted"

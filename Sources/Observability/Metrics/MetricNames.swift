@@ -35,33 +35,33 @@ package enum MetricNames {
     )
     package static let http2ConnectionsClosed = MetricFamily.counter(
         "sallyport_http2_connections_closed_total{reason}",
-        "Connections of HTTP/2 that were closed because their clients sent or left too much, by what that was.",
+        "HTTP/2 connections closed because the client exceeded a limit or broke the protocol, by reason.",
         hidesZero: true
     )
     package static let proxyProtocol = MetricFamily.counter(
         "sallyport_proxy_protocol_total{result}",
-        "Connections where proxies name clients (PROXY protocol), by result (v1, v2, local, unnamed, malformed, late, refused).",
+        "Connections to addresses with the PROXY protocol, by result (v1, v2, local, unnamed, malformed, late, refused).",
         hidesZero: true
     )
 
     package static let tlsHandshakes = MetricFamily.counter(
         "sallyport_tls_handshakes_total{result}",
-        "Handshakes of TLS, by result (ok, resumed, failed, late, plain_http, foreign, no_certificate, unknown_name, no_protocol, client_certificate, limited).",
+        "TLS handshakes, by result (ok, resumed, failed, late, plain_http, foreign, no_certificate, unknown_name, no_protocol, client_certificate, limited).",
         hidesZero: true
     )
     package static let tlsReloads = MetricFamily.counter(
         "sallyport_tls_reloads_total{result}",
-        "Certificates of listeners, and TLS with apps, whose files have changed, by result (success, failure: the former ones stay).",
+        "Reloads of changed TLS files of listeners and apps, by result (success; failure: the earlier files stay in use).",
         hidesZero: true
     )
     package static let tlsCertificateNotAfter = MetricFamily.gauge(
         "sallyport_tls_certificate_not_after_timestamp_seconds{name}",
-        "When each certificate in use expires, or one of its issuers, by its first name."
+        "When each certificate in use, or the first of its issuers, expires, by the certificate's first name."
     )
 
     package static let authorizationChecks = MetricFamily.counter(
         "sallyport_authz_checks_total{dialect,result}",
-        "Checks by other proxies, by dialect (none: it was not understood) and result (allowed, redirected, denied, failed).",
+        "Checks by other proxies, by dialect (none if the check was not understood) and result (allowed, redirected, denied, failed).",
         hidesZero: true
     )
 
@@ -73,7 +73,7 @@ package enum MetricNames {
     )
     package static let signIns = MetricFamily.counter(
         "sallyport_sign_ins_total{kind,result}",
-        "Sign-ins, by what presents the session (web, native) and result (ok, or the reason id).",
+        "Sign-ins, by kind (web: of browsers, native: of apps) and result (ok, or the reason id).",
         hidesZero: true
     )
     package static let providerSignIns = MetricFamily.counter(
@@ -120,7 +120,7 @@ package enum MetricNames {
     )
     package static let bindingWouldReject = MetricFamily.counter(
         "sallyport_binding_would_reject_total{mode,source}",
-        "Other devices that a dry run of the binding let pass, by mode and source (token, session)."
+        "Requests from another device that were only accepted because the binding is a dry run, by mode and source (token, session)."
     )
     package static let clientChanges = MetricFamily.counter(
         "sallyport_client_changes_total{act,result}",
@@ -132,24 +132,24 @@ package enum MetricNames {
     )
     package static let clientsWithheld = MetricFamily.gauge(
         "sallyport_clients_withheld",
-        "Clients that do not take part, because their changes do not fit the file any more."
+        "Clients that are not in use because their changes conflict with the file."
     )
     package static let clientsUnreadable = MetricFamily.gauge(
         "sallyport_clients_unreadable",
-        "Whether the changes of clients could not be read when last tried (1 or 0); the last known ones are in use."
+        "1 if the changes of clients could not be read at the last attempt, otherwise 0; the last known ones stay in use."
     )
     package static let ruleResults = MetricFamily.counter(
         "sallyport_rule_results_total{rule,result}",
-        "Judgements of rules, by rule and result (pass, deny, sign_in, would_deny, would_sign_in)."
+        "Rule evaluations, by rule and result (pass, deny, sign_in, would_deny, would_sign_in)."
     )
     package static let bindingChecks = MetricFamily.counter(
         "sallyport_binding_checks_total{kind,result}",
-        "Device bindings judged, by kind of binding and result (match, mismatch, unknown, dry_run)."
+        "Checks of device bindings, by kind of binding and result (match, mismatch, unknown, dry_run)."
     )
 
     package static let providerCalls = MetricFamily.counter(
         "sallyport_provider_calls_total{purpose,result}",
-        "Calls to the provider, by purpose and result (ok: 2xx, refused: 3xx and 4xx, failed: 5xx, error: no answer, withheld: not made, because too many were under way)."
+        "Calls to the provider, by purpose and result (ok: 2xx; refused: 3xx and 4xx; failed: 5xx; error: no answer; withheld: not made, because too many were in progress)."
     )
     package static let providerCallDuration = MetricFamily.histogram(
         "sallyport_provider_call_duration_seconds{purpose}",
@@ -157,7 +157,7 @@ package enum MetricNames {
     )
     package static let providerUserinfoMissed = MetricFamily.counter(
         "sallyport_provider_userinfo_missed_total",
-        "Sign-ins and renewals that went on without a usable answer of the provider's userinfo endpoint."
+        "Sign-ins and renewals that continued without a usable answer from the provider's userinfo endpoint."
     )
     package static let providerRenewals = MetricFamily.counter(
         "sallyport_provider_renewals_total{result}",
@@ -169,14 +169,14 @@ package enum MetricNames {
         "Live sessions of all gateways of the store, without access tokens; estimated where there are more than 256."
     )
 
-    // What the process keeps where there is no Redis.
+    // The store in memory, without Redis.
     package static let storeRecords = MetricFamily.gauge(
         "sallyport_store_records{kind}",
-        "Records in this process's memory, by kind (sessions, single_use: tokens with their marks)."
+        "Records in this process's memory, by kind (sessions; single_use: tokens and their markers)."
     )
     package static let storeLimit = MetricFamily.gauge(
         "sallyport_store_records_limit{kind}",
-        "How many such records there is room for: store.memory.max_sessions and max_markers."
+        "The limits of these records: store.memory.max_sessions and max_markers."
     )
 
     // Sessions that the loops cache (L1), and Redis.
@@ -199,7 +199,7 @@ package enum MetricNames {
     )
     package static let l1Doubts = MetricFamily.counter(
         "sallyport_l1_doubts_total",
-        "Times at which all cached sessions became doubtful, because a sign-out may have been missed."
+        "How often all cached sessions became doubtful because a sign-out may have been missed."
     )
     package static let l1DoubtedUses = MetricFamily.counter(
         "sallyport_l1_doubted_uses_total",
@@ -219,11 +219,11 @@ package enum MetricNames {
     )
     package static let redisDown = MetricFamily.gauge(
         "sallyport_redis_down{reason}",
-        "1 for the reason for which Redis cannot be used now: a state of the connections, or its own error code."
+        "1 for the reason why Redis cannot be used now: a state of the connections, or Redis's own error code."
     )
     package static let redisStrangers = MetricFamily.gauge(
         "sallyport_redis_other_secrets",
-        "Gateways of the same Redis that have none of this gateway's secrets: neither knows the other's sessions."
+        "Gateways on the same Redis that share no secret with this gateway: neither knows the other's sessions."
     )
     package static let redisConnections = MetricFamily.gauge(
         "sallyport_redis_connections{state}",
@@ -294,7 +294,7 @@ package enum MetricNames {
     )
     package static let upstreamRetries = MetricFamily.counter(
         "sallyport_upstream_retries_total{upstream}",
-        "Requests sent again: a connection was lost before any byte of the response, or retry_on names its status.",
+        "Requests sent again because the connection was lost before any byte of the response, or retry_on lists its status.",
         hidesZero: true
     )
     package static let upstreamUnasked = MetricFamily.counter(
@@ -305,11 +305,11 @@ package enum MetricNames {
 
     package static let upstreamLookups = MetricFamily.counter(
         "sallyport_upstream_lookups_total{upstream,result}",
-        "Lookups of the names of an app's servers, by result (unchanged, moved: it has other addresses, failed: the last ones stay).",
+        "Lookups of the names of an app's servers, by result (unchanged; moved: the addresses changed; failed: the last ones stay in use).",
         hidesZero: true
     )
 
-    // The servers of apps that have several.
+    // Apps with several servers.
     package static let serverRequests = MetricFamily.counter(
         "sallyport_upstream_server_requests_total{upstream,server,code_class}",
         "Requests that a server of an app got, by class of the status code (error when there was no response).",
@@ -365,7 +365,7 @@ package enum MetricNames {
 
     package static let spansSent = MetricFamily.counter(
         "sallyport_spans_sent_total",
-        "Spans of traces that the collector has taken."
+        "Spans of traces that the collector has accepted."
     )
     package static let spansDropped = MetricFamily.counter(
         "sallyport_spans_dropped_total{reason}",

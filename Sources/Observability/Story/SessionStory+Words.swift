@@ -40,7 +40,7 @@ extension SessionStory {
             run = nil
             guard ended.count > 1 else { return events.append((ended.first.time, Self.request(ended.first))) }
             events.append(
-                (ended.first.time, "\(ended.count) requests were let pass, the last at \(ended.last.time)")
+                (ended.first.time, "\(ended.count) requests were allowed, the last at \(ended.last.time)")
             )
         }
         for line in self.lines {

@@ -16,7 +16,7 @@ struct ExplainCommand: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract:
-            "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
+            "Print what the gateway would do with a request: normalized path, route, decision, headers to the app.",
         discussion: """
             Nothing is sent to a running gateway, to Redis or to the provider, so only the form of a token is checked. \
             --user and --claims assume a live session of a user. --event applies the rules to an event instead, and \
@@ -348,7 +348,7 @@ struct ExplainCommand: WiredCommand {
             let place =
                 settings.store.isShared
                 ? "\(settings.store.title) is not asked whether the token's session exists"
-                : "this command cannot see the token's session in the memory of the gateway, another process"
+                : "this command cannot see whether the token's session exists: it is in the memory of the gateway, another process"
             if !isAssumed { self.say("note", ["\(place); --user assumes a session"]) }
             return
         }

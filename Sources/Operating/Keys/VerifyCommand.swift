@@ -12,8 +12,8 @@ struct VerifyCommand: ParsableCommand {
             not checked.
 
             The file holds a JWK Set, or one JWK (RFC 7517): public or private keys, or shared secrets for HS256, HS384 \
-            and HS512, but not both. Keys that cannot verify signatures are left out. Do not use a file from another \
-            party as if it contained secrets.
+            and HS512, but not both. Keys that cannot verify signatures are left out. Do not verify with secrets from a \
+            file that another party supplied.
             """
     )
 

@@ -153,7 +153,7 @@ package struct Explanation: Sendable {
                 isAssumed = request.value.transport == .query
                 next = judge.handoffEnded(JudgedHandoff(.refused(.handoffUnknown, endsExisting: false)), given)
             case .redeem:
-                self.say("proof", ["a proof of the token's key, treated here as not used before"])
+                self.say("proof", ["a proof of the token's key, which is assumed to be new"])
                 next = judge.proofRedeemed(nil, given)
             case .collect(let call):
                 self.leadsToSignIn = call.value.endpoint.path == SignInPath.path
@@ -241,18 +241,18 @@ package struct Explanation: Sendable {
             self.say(
                 "handoff",
                 [
-                    "the token in the cookies would be consumed first, which is not tried here",
-                    "if it signs the user in: 303 to the same URL; if not, it is cleared, and the request goes on:",
+                    "the token in the cookies would be consumed first, but explain does not try it",
+                    "if it signs the user in: 303 to the same URL; if not, the token is cleared, and the request continues:",
                 ]
             )
         case .query:
             let place = judge.credentials.handoffParameter == nil ? "attempt cookie" : "query"
-            self.say("handoff", ["the token in the \(place) would be consumed first, which is not tried here"])
+            self.say("handoff", ["the token in the \(place) would be consumed first, but explain does not try it"])
         }
     }
 
     private mutating func explainSession(_ answer: SessionAnswer) {
-        guard case .found(let session) = answer else { return self.say("session", ["no session that is still valid"]) }
+        guard case .found(let session) = answer else { return self.say("session", ["no valid session"]) }
         self.say("session", ["\(session.session.kind.rawValue), of \(session.session.identity.id)"])
     }
 

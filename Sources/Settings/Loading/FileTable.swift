@@ -80,7 +80,7 @@ extension Section {
         SettingsKey(
             "providers",
             .sections(.namedProvider),
-            "Several providers instead of provider. Hosts and clients choose providers by name; otherwise they have the first."
+            "Several providers instead of provider. Hosts and clients choose providers by name. By default, a host has the first, and a client also has those that share a host with the first."
         ),
         SettingsKey(
             "native_social",

@@ -59,9 +59,9 @@ package struct ClientEditor: Sendable {
                 ClientFault(
                     of: id,
                     key: "client_id",
-                    found: "another id than that of the client",
+                    found: "an id that is not the client's",
                     allowed: "the client's own id, or nothing",
-                    fix: "remove it: an id does not change"
+                    fix: "remove it: the id of a client cannot change"
                 )
             )
         }
@@ -75,7 +75,7 @@ package struct ClientEditor: Sendable {
                         of: id,
                         key: "client_secret",
                         found: "null",
-                        allowed: "null for a client whose secret is in a file, which then counts again",
+                        allowed: "null for a client whose secret is in a file, which then applies again",
                         fix: "write the new secret; for a public client write token_endpoint_auth_method: none"
                     )
                 )

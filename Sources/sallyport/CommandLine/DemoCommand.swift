@@ -38,7 +38,10 @@ struct DemoCommand: AsyncParsableCommand {
     @Flag(help: "Also print twelve curl commands that show what the gateway does.")
     var walk = false
 
-    @Flag(help: "Also print all curl commands: OAuth, DPoP and other apps' sign-ins as well.")
+    @Flag(
+        help:
+            "Also print all curl commands: with OAuth, DPoP, and an app that signs in through the browser without OAuth."
+    )
     var longWalk = false
 
     @Flag(help: "Also write the access log and the audit stream.")

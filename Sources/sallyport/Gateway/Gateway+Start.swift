@@ -318,7 +318,7 @@ extension Gateway {
                     "connections": "\(clients)", "used": "\(self.gate.effectiveLimit)",
                     "files": "\(ConnectionGate.openFiles)",
                     "needed": "\(clients) for clients, \(appFiles), \(ConnectionGate.reserve) for everything else",
-                    "mend": "set LimitNOFILE (systemd), --ulimit nofile (docker) or ulimits (compose) to \(files)",
+                    "fix": "set LimitNOFILE (systemd), --ulimit nofile (docker) or ulimits (compose) to \(files)",
                 ]
             )
         }
