@@ -9,11 +9,14 @@ struct ProviderFault: Error, Sendable, Hashable {
     let isOutage: Bool
     /// True if the token is from another issuer or for another client.
     let isForeign: Bool
+    /// Whether the provider rejects the access token (401).
+    let isUnauthorized: Bool
 
-    init(_ detail: String, isOutage: Bool = false, isForeign: Bool = false) {
+    init(_ detail: String, isOutage: Bool = false, isForeign: Bool = false, isUnauthorized: Bool = false) {
         self.detail = detail
         self.isOutage = isOutage
         self.isForeign = isForeign
+        self.isUnauthorized = isUnauthorized
     }
 
     /// Returns the error for a sign-in that needs the statement.

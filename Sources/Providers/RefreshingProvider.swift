@@ -1,11 +1,18 @@
+import JOSE
 package import Sessions
+import Vocabulary
 
 /// A provider whose tokens are refreshed while a session is used (RFC 6749 6).
 package protocol RefreshingProvider: Sendable {
     /// The provider's name, equal to `BrowserProvider.name`.
     var name: String { get }
 
-    /// Exchanges the refresh token once, with its own time limit.
+    /// Returns whether `refresh` can learn something about the user with these tokens, as long as they are valid.
+    func canAsk(with tokens: ProviderTokenSet) -> Bool
+
+    /// Exchanges the refresh token once, with its own time limit. Without a refresh token, the provider is asked about
+    /// the user with the access token. A refusal of that token before it expires is `.ended`: the provider took it
+    /// back.
     ///
     /// - Parameter user: The session's user. An answer for another user is `.ended` (OpenID Connect Core 12.2).
     func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh
@@ -13,6 +20,37 @@ package protocol RefreshingProvider: Sendable {
     /// Revokes the refresh token, or the access token if there is none (RFC 7009). Errors are ignored, because the
     /// session ends here in any case.
     func revoke(_ tokens: ProviderTokenSet) async
+}
+
+extension RefreshingProvider {
+    /// The pause before a refused access token is presented once more.
+    static var secondLook: Duration { .seconds(2) }
+
+    /// Asks about the user with the access token (`ask`), once more if the provider refuses it: the refusal alone may
+    /// be the fault of a server that is being replaced.
+    ///
+    /// - Parameter isWell: Returns whether the provider answers other requests, so that its refusal counts.
+    func asked(
+        _ tokens: ProviderTokenSet,
+        isWell: () async -> Bool,
+        _ ask: () async throws(ProviderFault) -> ProviderRefresh
+    ) async -> ProviderRefresh {
+        var fault: ProviderFault
+        do throws(ProviderFault) { return try await ask() } catch { fault = error }
+        if fault.isUnauthorized {
+            try? await Task.sleep(for: Self.secondLook)
+            do throws(ProviderFault) { return try await ask() } catch { fault = error }
+            if fault.isUnauthorized, await isWell() { return .ended(detail: fault.detail) }
+        }
+        return fault.isForeign ? .ended(detail: fault.detail) : .later(after: nil, detail: fault.detail)
+    }
+}
+
+extension ProviderTokenSet {
+    /// Returns the key that the tokens are bound to (RFC 9449). `nil` if they are bound to none.
+    func signingKey() throws(JOSEError) -> SigningKey? {
+        try self.dpopKey.map { (pkcs8) throws(JOSEError) in try SigningKey(pkcs8: pkcs8, algorithm: .es256) }
+    }
 }
 
 /// A provider's answer to a refresh. A detail is for logs: the provider's error code or the failure, never a token.

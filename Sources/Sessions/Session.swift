@@ -12,7 +12,7 @@ package struct Identity: Sendable, Hashable {
     /// The realm of the user. An id identifies one person only within its realm.
     package var realm = Realm.default
     package var schemaID: String
-    package private(set) var traitsDocument: JSONDocument
+    package var traitsDocument: JSONDocument
     package private(set) var metadataPublicDocument: JSONDocument
 
     package init(id: String, schemaID: String = "default", traits: JSONValue, metadataPublic: JSONValue = .null) {
@@ -236,6 +236,15 @@ package struct Session: Sendable, Hashable {
     /// The store's name of the user (`Identity.subject`). Apps and operators are shown `identity.id`.
     package var subject: String { self.identity.subject }
 
+    /// The key of the provider's tokens if they are shared: they are not in the session's lineage, and the provider is
+    /// asked whether the user still has access (`ProviderGrant`). `nil` otherwise.
+    package var sharedGrant: RecordKey? {
+        self.provider?.grant.flatMap { $0.lineage == self.lineage ? nil : $0 }
+    }
+
+    /// True if apps may get the provider's tokens with requests of the session: the browser itself signed in.
+    package var showsProviderTokens: Bool { self.kind == .web && self.origin == .browser }
+
     /// Returns the `Max-Age` of the session's cookie in seconds; `nil` if the browser keeps the cookie until it closes.
     package func cookieAge(at now: UnixTime) -> Int? {
         self.isPersistent ? max(0, Int(self.expiresAt.since(now).components.seconds)) : nil
@@ -261,7 +270,7 @@ package struct ProviderSession: Sendable, Hashable {
     package var name: String
     /// The provider's id of its session (`sid`).
     package var sessionID: String?
-    /// The record with the provider's tokens, in the session's lineage; `nil` if no tokens are kept.
+    /// The record with the provider's tokens; `nil` if no tokens are kept.
     package var grant: RecordKey?
     /// The time from which a use of the session renews the provider's tokens in the background; `nil` if no use does.
     package var renewAt: UnixTime?

@@ -7,6 +7,10 @@ package protocol UserDirectory: Sendable {
     /// Reports whether the session began at this provider and its user is no longer one of the provider's users.
     func hasLostUser(of session: Session) -> Bool
 
+    /// Returns the session with the user's present traits. `nil` if the session has them, or if the provider does not
+    /// know them without being asked.
+    func update(of session: Session) -> Session?
+
     /// Reports whether the session began with a password that the user no longer has, because other settings took
     /// effect while the password was being checked. It is asked once, after the session was written. A change of a
     /// password ends the user's sessions only after this returns true.
@@ -18,6 +22,9 @@ package protocol UserDirectory: Sendable {
 }
 
 extension UserDirectory {
+    /// Returns `nil`, for directories without traits.
+    package func update(of session: Session) -> Session? { nil }
+
     /// Reports false, for directories without passwords.
     package func hasFormerPassword(_ session: Session) -> Bool { false }
 
@@ -77,6 +84,8 @@ package struct RealmUsers: UserDirectory {
         return member.users?.hasLostUser(of: session) == true
     }
 
+    package func update(of session: Session) -> Session? { self.member(of: session)?.users?.update(of: session) }
+
     package func hasFormerPassword(_ session: Session) -> Bool {
         self.member(of: session)?.users?.hasFormerPassword(session) == true
     }
@@ -103,6 +112,14 @@ extension Session {
     package var holder: String? { self.kind == .native ? self.clientID : nil }
 }
 
+extension Stored where Record == Session {
+    /// Returns the session with the user's present traits (`UserDirectory.update`).
+    package func updated(by directory: (any UserDirectory)?) -> Stored<Session> {
+        guard let record = directory?.update(of: self.record) else { return self }
+        return Stored(record: record, version: self.version, usedAt: self.usedAt)
+    }
+}
+
 extension SessionStore {
     /// Returns the live session under `key` whose user and client are not gone; `nil` if it does not exist.
     ///
@@ -114,6 +131,9 @@ extension SessionStore {
     ) -> EventLoopFuture<Stored<Session>?> {
         let stored = self.session(key, on: loop)
         guard let directory else { return stored }
-        return stored.map { $0.flatMap { directory.loss(of: $0.record) == nil ? $0 : nil } }
+        return stored.map { stored in
+            guard let stored, directory.loss(of: stored.record) == nil else { return nil }
+            return stored.updated(by: directory)
+        }
     }
 }

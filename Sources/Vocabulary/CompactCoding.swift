@@ -84,9 +84,12 @@ package struct CompactReader {
         self.position = bytes.startIndex
     }
 
+    /// True if all bytes have been read.
+    package var isAtEnd: Bool { self.position == self.bytes.endIndex }
+
     /// Throws unless all bytes have been read.
     package func finish() throws(CompactFormatError) {
-        guard self.position == self.bytes.endIndex else { throw CompactFormatError() }
+        guard self.isAtEnd else { throw CompactFormatError() }
     }
 
     @inlinable package mutating func byte() throws(CompactFormatError) -> UInt8 {

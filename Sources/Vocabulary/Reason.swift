@@ -158,6 +158,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     // The refresh token.
     case refreshOtherClient = "refresh.other_client"
     case refreshReplayed = "refresh.replayed"
+    case refreshUnconfirmed = "refresh.unconfirmed"
     case refreshUnknown = "refresh.unknown"
     case refreshUserGone = "refresh.user_gone"
 

@@ -167,7 +167,7 @@ package struct Refusal: Equatable, Sendable {
         case .ticketOtherUser, .oauthOtherUser: nil
 
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown: Refusal(400)
-        case .refreshOtherClient, .refreshReplayed, .refreshUnknown: Refusal(400)
+        case .refreshOtherClient, .refreshReplayed, .refreshUnconfirmed, .refreshUnknown: Refusal(400)
         case .refreshUserGone: Refusal(403)
         case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest, .oauthInvalidTarget,
             .oauthRequestUnknown, .oauthUnauthorizedClient, .oauthUnsupportedGrantType:

@@ -35,6 +35,8 @@ enum JSONSchema {
                 ("minimum", .word("\(range.lowerBound)")),
                 ("maximum", .word("\(range.upperBound)")),
             ]
+        case .duration(_, orOff: true):
+            [("type", .text("string")), ("pattern", .text("^([0-9]{1,15}(ms|s|m|h|d)|off)$"))]
         case .duration: [("type", .text("string")), ("pattern", .text("^[0-9]{1,15}(ms|s|m|h|d)$"))]
         case .size(_, let orNone):
             [

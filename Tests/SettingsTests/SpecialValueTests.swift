@@ -15,7 +15,9 @@ import Testing
             return (orNone ? [("none", Array(most))] : []) + (range.contains(0) ? [("0", Array(most))] : [])
         case .integer(let range):
             return range.contains(0) ? [("0", Array(most))] : []
-        case .duration(let range):
+        case .duration(_, orOff: true):
+            return [("off", Array(most))]
+        case .duration(let range, _):
             return range.contains(.zero) ? [("0s", Array(most))] : []
         case .choice(let choices):
             return choices.filter(self.words.contains).map { word in (word, choices.filter { $0 != word }) }

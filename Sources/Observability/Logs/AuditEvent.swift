@@ -68,6 +68,8 @@ package struct AuditEvent: Sendable {
         ///
         /// - Codes: `w`.
         case sessionRenewalFailed = "session.renewal_failed"
+        /// The provider reported other claims of a user while a session was in use. `traits` has the names, no values.
+        case sessionTraitsChanged = "session.traits_changed"
         /// A sign-in was rejected.
         ///
         /// - Codes: `f`, `fsa`.

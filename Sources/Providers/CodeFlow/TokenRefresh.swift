@@ -30,9 +30,7 @@ struct TokenRefresh: Sendable {
         guard let refreshToken = tokens.refreshToken else { throw TokenFault(.unsent, "there is no refresh token") }
         let key: SigningKey?
         do throws(JOSEError) {
-            key = try tokens.dpopKey.map { (pkcs8) throws(JOSEError) in
-                try SigningKey(pkcs8: pkcs8, algorithm: .es256)
-            }
+            key = try tokens.signingKey()
         } catch {
             // Without the key, the tokens are useless, as if the provider had ended the grant.
             throw TokenFault(.refused(error: "invalid_grant"), "the key of the tokens cannot be used: \(error.detail)")

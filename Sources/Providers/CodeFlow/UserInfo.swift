@@ -43,7 +43,8 @@ struct UserInfo: Sendable {
         guard answer.status == 200 else {
             throw ProviderFault(
                 "the userinfo endpoint answered with status \(answer.status)",
-                isOutage: answer.status == 429 || (500...599).contains(answer.status)
+                isOutage: answer.status == 429 || (500...599).contains(answer.status),
+                isUnauthorized: answer.status == 401
             )
         }
         if answer.isType("application/jwt") {

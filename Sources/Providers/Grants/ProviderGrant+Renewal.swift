@@ -9,6 +9,9 @@ package import Vocabulary
 ///    └─rest is over──┘ ├──ambiguous────▶ lost: never due again
 ///                      └──holder died──▶ due if refresh tokens stay valid, otherwise lost
 /// ```
+///
+/// A shared grant is due within an interval, even if its tokens live longer, so that the provider is asked whether the
+/// user still has access.
 extension ProviderGrant {
     /// The duration of a lease, longer than a provider takes to answer. If the holder dies, the renewal waits until the
     /// lease ends.
@@ -33,7 +36,7 @@ extension ProviderGrant {
             if now < lease.until { return .rest(until: lease.until) }
             // The holder may have sent the refresh token before it died. A provider that replaces it each time may
             // treat a second use as theft and end the user's session (RFC 9700 4.14.2).
-            if self.rotates != false { return .lose(self.lost(at: now)) }
+            if self.rotates != false, self.tokens.refreshToken != nil { return .lose(self.lost(at: now)) }
         }
         if let restsUntil = self.restsUntil, now < restsUntil { return .rest(until: restsUntil) }
         var leased = self
@@ -42,7 +45,14 @@ extension ProviderGrant {
     }
 
     /// Returns the grant after a refresh gave `tokens`. Values that the answer omits are unchanged (RFC 6749 6).
-    package func renewed(_ tokens: ProviderTokenSet, identity: Identity?, at now: UnixTime) -> ProviderGrant {
+    ///
+    /// - Parameter isAsked: True if the provider is to be asked within an interval.
+    package func renewed(
+        _ tokens: ProviderTokenSet,
+        identity: Identity?,
+        isAsked: Bool = false,
+        at now: UnixTime
+    ) -> ProviderGrant {
         var next = self
         next.tokens = tokens
         next.tokens.refreshToken = tokens.refreshToken ?? self.tokens.refreshToken
@@ -53,8 +63,21 @@ extension ProviderGrant {
         next.identity = identity ?? self.identity
         next.renewAt = next.tokens.renewAt(from: now)
         next.tokensEndAt = nil
+        next.following?.confirmedAt = now
+        if isAsked { next.askWithinInterval(from: now) }
         return next.unleased()
     }
+
+    /// Makes the grant due an interval after the provider's last word at `time`, unless the access token, with which
+    /// the provider is asked without a refresh token, has expired then.
+    package mutating func askWithinInterval(from time: UnixTime) {
+        let due = time.advanced(by: self.following?.interval ?? Self.interval)
+        guard self.tokens.refreshToken != nil || self.tokens.expiresAt.map({ due < $0 }) ?? true else { return }
+        self.renewAt = self.renewAt.map { min($0, due) } ?? due
+    }
+
+    /// The interval if no client has its own (`refresh_token.confirm_every`).
+    package static let interval = Duration.seconds(900)
 
     /// Returns the grant after a refresh that had no effect.
     ///
@@ -102,8 +125,10 @@ extension ProviderGrant {
         guard session.provider?.grant == key, session.subject.isExactly(self.owner.subject) else { return nil }
         var next = session
         if let identity = self.identity { next.identity = identity.inRealm(session.identity.realm) }
-        next.provider?.renewAt = self.renewAt
-        next.provider?.tokensEndAt = self.tokensEndAt
+        // A session with a shared grant looks at the grant instead. Otherwise, each word of the provider would change
+        // all of the sessions.
+        if key.lineage == session.lineage { next.provider?.renewAt = self.renewAt }
+        if session.showsProviderTokens { next.provider?.tokensEndAt = self.tokensEndAt }
         return next == session ? nil : next
     }
 }

@@ -1,9 +1,12 @@
 package import Sessions
 package import Vocabulary
 
-/// The tokens that a provider issued for a lineage of sessions, and the state of their renewal.
+/// The tokens that a provider issued at one sign-in, and the state of their renewal.
 ///
-/// Each session of the lineage has the grant's key (`ProviderSession.grant`), so that it need not contain the tokens.
+/// Each session that came from the sign-in has the grant's key (`ProviderSession.grant`), so that it need not contain
+/// the tokens. A grant that only a browser uses is in the lineage of its sessions and ends with it. A grant that native
+/// apps may use, too, is shared: it has a lineage of its own, its holders are the lineages of `sessions`, and it ends
+/// with the last of them. If a shared grant no longer exists, its holders have ended.
 package struct ProviderGrant: Sendable, Hashable {
     /// The right of one gateway to renew the tokens, so that no two gateways use one refresh token.
     package struct Lease: Sendable, Hashable {
@@ -17,7 +20,21 @@ package struct ProviderGrant: Sendable, Hashable {
         }
     }
 
-    /// The maximum number of sessions whose keys are kept. Further sessions are updated when they are used.
+    /// How the provider's word about the user is used, if a client of the grant has its own settings for that.
+    package struct Following: Sendable, Hashable {
+        /// The time of the provider's last word.
+        package var confirmedAt: UnixTime
+        /// The interval in which the provider is asked at most (`refresh_token.confirm_every`).
+        package var interval: Duration
+
+        package init(confirmedAt: UnixTime, interval: Duration) {
+            self.confirmedAt = confirmedAt
+            self.interval = interval
+        }
+    }
+
+    /// The maximum number of sessions whose keys are kept. Further sessions of a lineage are updated when they are
+    /// used.
     package static let sessionLimit = 32
 
     /// The provider's name.
@@ -44,8 +61,10 @@ package struct ProviderGrant: Sendable, Hashable {
     package var tokensEndAt: UnixTime?
     /// The user as of the last renewal with claims. `nil` without one: the user is unchanged since the sign-in.
     package var identity: Identity?
-    /// The sessions of the lineage, the newest last, at most `sessionLimit`.
+    /// Sessions with this grant, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]
+    /// `nil` if no client of the grant has its own settings.
+    package var following: Following?
 
     /// Creates the grant of a sign-in.
     ///
@@ -66,12 +85,26 @@ package struct ProviderGrant: Sendable, Hashable {
         self.sessions = [session].compactMap(\.self)
     }
 
-    /// Adds a session of the lineage. Removes the oldest if there are too many.
-    package mutating func add(_ session: RecordKey) {
-        guard !self.sessions.contains(session) else { return }
+    /// Adds a session. If there are too many, removes the oldest session of a lineage with several.
+    ///
+    /// - Returns: The lineage that must end, because each session is of another lineage. `nil` if none must end.
+    @discardableResult
+    package mutating func add(_ session: RecordKey) -> Lineage? {
+        guard !self.sessions.contains(session) else { return nil }
         self.sessions.append(session)
-        if self.sessions.count > Self.sessionLimit { self.sessions.removeFirst() }
+        guard self.sessions.count > Self.sessionLimit else { return nil }
+        let surplus = self.sessions.indices.first { index in
+            self.sessions[(index + 1)...].contains { $0.lineage == self.sessions[index].lineage }
+        }
+        let removed = self.sessions.remove(at: surplus ?? 0)
+        return surplus == nil ? removed.lineage : nil
     }
+
+    /// Removes the sessions for which `hasEnded` is true.
+    package mutating func remove(where hasEnded: (RecordKey) -> Bool) { self.sessions.removeAll(where: hasEnded) }
+
+    /// The lineages that end if the provider ends its grant.
+    package var holders: Set<Lineage> { Set(self.sessions.map(\.lineage)) }
 }
 
 extension ProviderGrant: ReplaceableRecord {
@@ -104,6 +137,10 @@ extension ProviderGrant: ReplaceableRecord {
         writer.write(optional: self.tokensEndAt) { $0.write($1) }
         writer.write(optional: self.identity) { $1.write(to: &$0) }
         writer.write(list: self.sessions) { $0.write($1) }
+        // An earlier version of the gateway cannot read this part, and does not renew the grant.
+        guard let following = self.following else { return }
+        writer.write(following.confirmedAt)
+        writer.write(following.interval)
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProviderGrant {
@@ -128,6 +165,8 @@ extension ProviderGrant: ReplaceableRecord {
             try Identity.read(from: &reader)
         }
         grant.sessions = try reader.list { (reader) throws(CompactFormatError) in try reader.key() }
+        guard !reader.isAtEnd else { return grant }
+        grant.following = Following(confirmedAt: try reader.time(), interval: try reader.duration())
         return grant
     }
 }

@@ -87,7 +87,14 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     /// Returns `nil`, because plain OAuth 2.0 has no sign-out at the provider.
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
+    package func canAsk(with tokens: ProviderTokenSet) -> Bool { true }
+
     package func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
+        guard tokens.refreshToken != nil else {
+            return await self.asked(tokens, isWell: { true }) { () throws(ProviderFault) in
+                self.outcome(try await self.claims(tokens, nil), tokens, of: user)
+            }
+        }
         let refresh = TokenRefresh(self.tokens, scopes: self.settings.authorization.scopes, clock: self.clock)
         let (kept, key): (ProviderTokenSet, SigningKey?)
         do throws(TokenFault) {
@@ -97,6 +104,11 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         }
         let news = await within(TokenRefresh.timeForClaims) { try? await self.claims(kept, key) }
         guard let claims = news ?? nil else { return .refreshed(kept, authentication: nil) }
+        return self.outcome(claims, kept, of: user)
+    }
+
+    /// Returns the result of a refresh that gave these tokens and claims.
+    private func outcome(_ claims: UserClaims, _ kept: ProviderTokenSet, of user: Identity) -> ProviderRefresh {
         guard let subject = try? self.mapping.subject(claims), user.isCalled(subject) else {
             return .ended(detail: "userinfo has another subject after the refresh")
         }

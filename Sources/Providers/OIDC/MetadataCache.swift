@@ -55,6 +55,9 @@ package final class MetadataCache: Sendable {
         return await self.refreshIfDue()
     }
 
+    /// Returns whether the issuer delivers its metadata now.
+    func canBeRead() async -> Bool { (try? await Self.fetch(self.issuer, self.transport)) != nil }
+
     /// Refreshes the metadata if they are due.
     ///
     /// - Returns: The time until the next request.

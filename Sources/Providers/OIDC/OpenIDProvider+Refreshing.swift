@@ -5,12 +5,22 @@ import Settings
 import Vocabulary
 
 extension OpenIDProvider {
+    package func canAsk(with tokens: ProviderTokenSet) -> Bool {
+        tokens.refreshToken != nil
+            || (self.settings.userinfo != .off && self.issuer.metadata.known?.userinfoEndpoint != nil)
+    }
+
     package func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
         let former = Self.claims(of: tokens.idToken)?["sub"]?.string
         let subject = former.flatMap { user.isCalled($0) ? $0 : nil } ?? user.idAtProvider
         guard let metadata = self.issuer.metadata.known else {
             Task { await self.issuer.metadata.current() }
             return .later(after: nil, detail: "the issuer is not known yet")
+        }
+        guard tokens.refreshToken != nil else {
+            return await self.asked(tokens, isWell: self.issuer.metadata.canBeRead) { () throws(ProviderFault) in
+                try await self.userInfo(with: tokens, of: subject, metadata)
+            }
         }
         let endpoint = self.endpoint(metadata)
         let refresh = TokenRefresh(endpoint, scopes: self.settings.authorization.scopes, clock: self.clock)
@@ -24,6 +34,38 @@ extension OpenIDProvider {
             await self.news(answer, key, kept, previous: tokens.idToken, of: subject, metadata)
         }
         return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
+    }
+
+    /// Asks userinfo about the user with the access token, which stays as it is.
+    private func userInfo(
+        with tokens: ProviderTokenSet,
+        of subject: String,
+        _ metadata: ProviderMetadata
+    ) async throws(ProviderFault) -> ProviderRefresh {
+        let key: SigningKey?
+        do throws(JOSEError) {
+            key = try tokens.signingKey()
+        } catch {
+            throw ProviderFault("the key of the tokens cannot be used: \(error.detail)")
+        }
+        let completed = await self.completed(
+            UserClaims([]),
+            of: subject,
+            tokens.accessToken,
+            type: tokens.tokenType,
+            key: key,
+            isAsked: true,
+            within: TokenRefresh.timeForUserInfo,
+            metadata
+        )
+        switch completed {
+        case .foreign: throw ProviderFault("userinfo has another sub", isForeign: true)
+        case .part(_, let fault): throw fault
+        case .whole(var whole):
+            // Userinfo has no claims about the sign-in, and may omit others of the id_token.
+            if let former = Self.claims(of: tokens.idToken) { whole.append(.object(former)) }
+            return self.outcome(.claims(whole, isSigned: false), tokens, previous: tokens.idToken)
+        }
     }
 
     /// The user's claims after a refresh.

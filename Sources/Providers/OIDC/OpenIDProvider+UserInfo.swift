@@ -19,6 +19,7 @@ extension OpenIDProvider {
     ///   - claims: The claims of the verified id_token, if there is one.
     ///   - subject: The user that the answer must describe.
     ///   - key: The key that the access token is bound to. `nil` for a bearer token.
+    ///   - isAsked: True if userinfo is asked even if the claims need no completion.
     ///   - timeLimit: The time limit of the request.
     func completed(
         _ claims: UserClaims,
@@ -26,6 +27,7 @@ extension OpenIDProvider {
         _ accessToken: Secret,
         type: String,
         key: SigningKey?,
+        isAsked: Bool = false,
         within timeLimit: Duration = .seconds(5),
         _ metadata: ProviderMetadata
     ) async -> Completed {
@@ -35,7 +37,7 @@ extension OpenIDProvider {
             case .required: true
             case .off: false
             }
-        guard isWanted else { return .whole(claims) }
+        guard isWanted || isAsked else { return .whole(claims) }
         do throws(ProviderFault) {
             guard let url = metadata.userinfoEndpoint else {
                 throw ProviderFault("the issuer's metadata name no userinfo_endpoint that can be used")

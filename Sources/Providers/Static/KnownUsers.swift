@@ -11,12 +11,16 @@ package final class KnownUsers: Sendable {
         package var gone: [String] = []
         /// The provider's own ids of users whose password has changed.
         package var changed: [String] = []
+        /// Whether the traits of a user have changed.
+        package var hasNewTraits = false
     }
 
     private struct State {
         /// The password hashes of each id.
         var hashes: [String: Set<Secret>] = [:]
         var present: Set<String> = []
+        /// The traits of each present id.
+        var traits: [String: JSONValue] = [:]
         /// The ids of users whose sessions could not be ended when the password changed.
         var unended: Set<String> = []
     }
@@ -31,6 +35,7 @@ package final class KnownUsers: Sendable {
     package func adopt(_ provider: (any ProviderSettings)?) -> Changes {
         guard let users = (provider as? FixedUsersSettings)?.users else { return Changes() }
         let hashes = Self.hashes(of: users)
+        let traits = Dictionary(users.map { ($0.ownID, $0.traits) }, uniquingKeysWith: { first, _ in first })
         return self.state.withLock { state in
             let gone = state.present.subtracting(hashes.keys)
             let changed = hashes.filter { id, new in
@@ -38,7 +43,9 @@ package final class KnownUsers: Sendable {
             }
             state.present = Set(hashes.keys)
             state.hashes.merge(hashes) { _, new in new }
-            return Changes(gone: gone.sorted(), changed: changed.keys.sorted())
+            let hasNewTraits = state.traits.contains { id, former in traits[id].map { $0 != former } ?? false }
+            state.traits = traits
+            return Changes(gone: gone.sorted(), changed: changed.keys.sorted(), hasNewTraits: hasNewTraits)
         }
     }
 

@@ -12,6 +12,8 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
 
     private let users: [UserIdentifier: UserSettings]
     private let hashes: [String: Set<Secret>]
+    /// The traits of each id. One user may have several names, with the same traits.
+    private let traits: [String: JSONDocument]
     private let known: KnownUsers?
     /// Hashes that are verified for unknown users. They belong to no user and cost as much as the users' hashes, so
     /// that the work is equal.
@@ -28,6 +30,10 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
             uniquingKeysWith: { first, _ in first }
         )
         self.hashes = KnownUsers.hashes(of: users)
+        self.traits = Dictionary(
+            users.map { ($0.ownID, JSONDocument($0.traits)) },
+            uniquingKeysWith: { first, _ in first }
+        )
         self.known = known
         let hashes = users.map(\.passwordHash)
         self.decoys = (hashes.isEmpty ? [Secret("")] : hashes).map(PasswordHash.decoy(like:))
@@ -68,6 +74,15 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
 
     package func hasLostUser(of session: Session) -> Bool {
         Self.isOfOwn(session) && self.hashes[session.identity.idAtProvider] == nil
+    }
+
+    package func update(of session: Session) -> Session? {
+        guard Self.isOfOwn(session), let traits = self.traits[session.identity.idAtProvider],
+            traits != session.identity.traitsDocument
+        else { return nil }
+        var session = session
+        session.identity.traitsDocument = traits
+        return session
     }
 
     package func hasFormerPassword(_ session: Session) -> Bool {

@@ -45,7 +45,7 @@ package final class CachedSession {
     var refreshAt: UnixTime { didSet { self.setDue() } }
     /// The time from which a use is noted in the store.
     var touchAt: UnixTime { didSet { self.setDue() } }
-    /// The time from which a use renews the provider's tokens.
+    /// The time from which a use renews the provider's tokens, or looks whether it is time to ask the provider.
     var renewAt: UnixTime { didSet { self.setDue() } }
     /// The earliest of `refreshAt`, `touchAt`, `renewAt` and the id_token's end, so that a hit compares one time.
     private(set) var dueAt: UnixTime
@@ -96,7 +96,7 @@ package final class CachedSession {
         self.touchAt =
             verdict == nil
             ? (stored.usedAt ?? stored.record.issuedAt).advanced(byMilliseconds: self.touchMilliseconds) : .never
-        self.renewAt = stored.record.provider?.renewAt ?? .never
+        self.renewAt = stored.record.provider?.renewAt ?? (stored.record.sharedGrant == nil ? .never : readAt)
         self.isLimited = Self.isLimited(stored.record, verdict)
         self.dueAt = .never
         self._successor = Rare(wrappedValue: successor)

@@ -227,7 +227,8 @@ package final class SessionResolver {
 
     private func arrived(_ result: Result<SessionFinding, StoreError>, for flight: SessionFlight) {
         switch result {
-        case .success(.live(let stored)):
+        case .success(.live(let read)):
+            let stored = read.updated(by: self.parties.directory)
             // A replaced token is rejected: it may be a stolen copy of a cookie, for example.
             if stored.record.succession != nil,
                 !stored.record.accepts(tokenNumber: flight.successor?.number ?? 0, at: self.clock.now())
@@ -241,7 +242,7 @@ package final class SessionResolver {
                 return self.forget(flight)
             }
             guard let reader = self.parties.tokenReader else { return self.keep(stored, .notNeeded, for: flight) }
-            guard let grant = stored.record.provider?.grant else {
+            guard stored.record.showsProviderTokens, let grant = stored.record.provider?.grant else {
                 return self.keep(stored, .needed(nil), for: flight)
             }
             let known = flight.token.bytes.withUnsafeBytes { self.cache.entry(for: $0) }
@@ -298,7 +299,7 @@ package final class SessionResolver {
     /// request waits once for their renewal.
     private func keepFresh(_ stored: Stored<Session>, _ tokens: SessionTokens?, for flight: SessionFlight) {
         if let expiresAt = tokens?.expiresAt, self.clock.now() >= expiresAt, !flight.hasAwaitedRenewal,
-            stored.record.provider?.renewAt != nil
+            stored.record.provider?.renewAt != nil || stored.record.sharedGrant != nil
         {
             return self.awaitRenewal(stored.record, flight)
         }

@@ -189,6 +189,23 @@ extension Section {
             at: \ClientSettings.refreshToken.isOnline,
             "Refresh tokens end with the browser session in which they were granted, and therefore with the provider's session."
         ),
+        SettingsKey(
+            "provider",
+            at: \ClientSettings.refreshToken.provider,
+            "follow asks the user's provider while the client uses its tokens, and ends them if the user has lost access there; ignore asks it only at sign-in."
+        ),
+        SettingsKey(
+            "confirm_every",
+            at: \ClientSettings.refreshToken.confirmEvery,
+            .duration(.seconds(60) ... .seconds(86400)),
+            "How often the provider is asked at most for one sign-in. A user who loses access there is signed out within this time of the next use."
+        ),
+        SettingsKey(
+            "confirm_within",
+            at: \ClientSettings.refreshToken.confirmWithin,
+            .duration(.seconds(60) ... .seconds(90 * 86400), orOff: true),
+            "How long the client gets tokens although the provider cannot be asked. At least confirm_every; off sets no limit."
+        ),
     ])
 
     private static let sessionTransfer = Section([

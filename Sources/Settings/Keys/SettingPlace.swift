@@ -90,7 +90,9 @@ extension Duration: SettingScalar {
         if case .duration(let value) = value { value } else { nil }
     }
 
-    func written(as kind: SettingKind) -> String? { Quantity.text(self) }
+    func written(as kind: SettingKind) -> String? {
+        if self == .zero, case .duration(_, orOff: true) = kind { "off" } else { Quantity.text(self) }
+    }
 }
 
 extension String: SettingScalar {

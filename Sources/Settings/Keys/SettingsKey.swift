@@ -61,7 +61,8 @@ package struct SettingsKey: Sendable {
 package indirect enum SettingKind: Sendable {
     case boolean
     case integer(ClosedRange<Int>)
-    case duration(ClosedRange<Duration>)
+    /// A duration, or `off`, which is kept as zero.
+    case duration(ClosedRange<Duration>, orOff: Bool = false)
     case size(ClosedRange<Int>, orNone: Bool)
     case choice([String])
     case text(TextRule)
@@ -89,7 +90,7 @@ package indirect enum SettingKind: Sendable {
         switch self {
         case .boolean: "boolean"
         case .integer: "integer"
-        case .duration: "duration"
+        case .duration(_, let orOff): orOff ? "duration or off" : "duration"
         case .size(_, let orNone): orNone ? "size or none" : "size"
         case .choice(let words): words.joined(separator: " | ")
         case .text(let rule), .secret(let rule): rule.name
@@ -108,7 +109,7 @@ package indirect enum SettingKind: Sendable {
     package var range: String? {
         switch self {
         case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
-        case .duration(let range): "\(Quantity.text(range.lowerBound)) to \(Quantity.text(range.upperBound))"
+        case .duration(let range, _): "\(Quantity.text(range.lowerBound)) to \(Quantity.text(range.upperBound))"
         case .size(let range, _):
             "\(Quantity.text(bytes: range.lowerBound)) to \(Quantity.text(bytes: range.upperBound))"
         default: nil
@@ -120,7 +121,7 @@ package indirect enum SettingKind: Sendable {
         switch self {
         case .boolean: "true or false"
         case .integer: "a whole number from \(self.range ?? "0")"
-        case .duration: "a duration from \(self.range ?? "0s")"
+        case .duration(_, let orOff): "a duration from \(self.range ?? "0s")\(orOff ? ", or off" : "")"
         case .size(_, let orNone): "a size from \(self.range ?? "0")\(orNone ? ", or none" : "")"
         case .choice(let words): alternatives(words)
         case .text(let rule), .secret(let rule): rule.allowed

@@ -112,6 +112,23 @@ extension SettingsBuilder {
                 fix: "remove one of them"
             )
         }
+        let following = ["provider", "confirm_every", "confirm_within"]
+        if settings.isOnline, let key = following.first(where: { tree[$0] != nil }) {
+            self.report(
+                tree.place(of: key),
+                found: "\(key) beside enforce_online_refresh_tokens: true",
+                allowed: "one of the two: online tokens end with the browser's session, which follows the provider",
+                fix: "remove one of them"
+            )
+        }
+        if settings.confirmWithin != .zero, settings.confirmWithin < settings.confirmEvery {
+            self.report(
+                tree.place(of: "confirm_within"),
+                found: Quantity.text(settings.confirmWithin),
+                allowed: "off, or at least confirm_every (\(Quantity.text(settings.confirmEvery)))",
+                fix: "write a longer time, or a shorter confirm_every"
+            )
+        }
         if settings.rotation == .nonRotating, client.isPublicClient, !self.isPartial {
             // RFC 9700 4.14.2
             self.report(

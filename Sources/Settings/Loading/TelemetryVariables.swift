@@ -185,7 +185,7 @@ struct TelemetryVariables {
     /// Returns the range of a variable in milliseconds, and advice about what to write instead of `text`.
     private static func inMilliseconds(_ text: String, _ kind: SettingKind) -> (allowed: String, fix: String) {
         func count(_ duration: Duration) -> String { "\(Int64(duration / .milliseconds(1)))" }
-        guard case .duration(let range) = kind else { return (kind.allowed, "write another value") }
+        guard case .duration(let range, _) = kind else { return (kind.allowed, "write another value") }
         let allowed = "milliseconds, a whole number from \(count(range.lowerBound)) to \(count(range.upperBound))"
         if let number = try? Quantity.duration("\(text)ms"), !range.contains(number) {
             return (allowed, "write a value in this range")

@@ -11,9 +11,11 @@ extension SettingKind {
             let value = try Quantity.integer(text)
             guard range.contains(value) else { throw SyntaxFault("write a value in this range") }
             return .integer(value)
-        case .duration(let range):
-            let value = try Quantity.duration(text)
-            guard range.contains(value) else { throw SyntaxFault("write a value in this range") }
+        case .duration(let range, let orOff):
+            let value = orOff && text == "off" ? .zero : try Quantity.duration(text)
+            guard range.contains(value) || (orOff && value == .zero) else {
+                throw SyntaxFault("write a value in this range")
+            }
             return .duration(value)
         case .size(let range, let orNone):
             if orNone, text == "none" { return .size(nil) }

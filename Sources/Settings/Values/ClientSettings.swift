@@ -125,6 +125,23 @@ package struct RefreshTokenSettings: Sendable, Equatable {
     /// Whether refresh tokens end with the browser's session in which they were granted.
     package var isOnline = false
 
+    /// What the end of the user's access at the provider means for the client's tokens.
+    package enum ProviderUse: String, Sendable, CaseIterable, SettingWord {
+        /// The provider is asked from time to time, and the client's tokens end with its no.
+        case follow
+        /// The provider is asked only when the user signs in.
+        case ignore
+    }
+
+    package var provider = ProviderUse.follow
+    /// How often the provider is asked about a user whose tokens are used.
+    package var confirmEvery = Duration.seconds(900)
+    /// How old the provider's last word about the user may be. Zero if that is not limited.
+    package var confirmWithin = Duration.zero
+
+    /// Whether the provider is asked from time to time. Online tokens end with the browser's session.
+    package var follows: Bool { self.provider == .follow && !self.isOnline }
+
     /// Returns the leeway of a refresh token.
     ///
     /// - Parameter isBound: Whether the token is bound to a key.

@@ -39,7 +39,8 @@ package struct ActCounters: Sendable {
     package static func tokens(_ metrics: MetricsRegistry) -> ActCounters {
         let refusals: [Reason] = [
             .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
-            .refreshUnknown, .refreshUserGone, .sessionClientGone, .sessionUnknown, .sessionOtherClient,
+            .refreshUnconfirmed, .refreshUnknown, .refreshUserGone, .sessionClientGone, .sessionUnknown,
+            .sessionOtherClient,
             .credentialExpired, .credentialInvalidToken, .credentialMalformed, .credentialOtherAudience,
             .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .oauthUnauthorizedClient, .handoffNotPermitted,
             .socialRefused, .socialReplayed, .signInNotAllowed, .proofMissing, .proofOtherKey, .ruleDenied,

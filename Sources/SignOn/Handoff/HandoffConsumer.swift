@@ -31,6 +31,8 @@ package struct HandoffConsumer: RecordCaller {
     let directory: (any UserDirectory)?
     /// Knows the clients that get tokens. `nil` if every client exists and may have tokens.
     let clients: (any ClientDirectory)?
+    /// Asks providers about their users. `nil` if no session follows its provider.
+    private let grants: ProviderGrants?
     private let rules: RuleBook
     let journal: AuditJournal
 
@@ -40,6 +42,7 @@ package struct HandoffConsumer: RecordCaller {
         asn: ASNDirectory?,
         directory: (any UserDirectory)? = nil,
         clients: (any ClientDirectory)? = nil,
+        grants: ProviderGrants? = nil,
         rules: RuleBook = RuleBook(),
         journal: AuditJournal
     ) {
@@ -48,6 +51,7 @@ package struct HandoffConsumer: RecordCaller {
         self.observer = DeviceObserver(directory: asn)
         self.directory = directory
         self.clients = clients
+        self.grants = grants
         self.rules = rules
         self.journal = journal
     }
@@ -150,6 +154,21 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Returns the token under `key` with its parent session. The parent is left out if its user is gone.
     func find(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<LookupWithParent<TransferToken>> {
+        self.findKept(key, on: loop).flatMap { found in
+            // The provider is asked about a user only for a token that can be used.
+            guard case .live(let token) = found.lookup, let parent = found.parent?.record,
+                parent.sharedGrant != nil, let grants = self.grants
+            else { return loop.makeSucceededFuture(found) }
+            return grants.asked(parent, token.record.parentKey, on: loop).flatMap { wasAsked in
+                wasAsked ? self.findKept(key, on: loop) : loop.makeSucceededFuture(found)
+            }
+        }
+    }
+
+    private func findKept(
+        _ key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<LookupWithParent<TransferToken>> {
         self.store.singleUseWithParent(key, as: TransferToken.self, on: loop).map { [directory] found in
             guard let parent = found.parent, directory?.loss(of: parent.record) != nil else { return found }
             return LookupWithParent(found.lookup)
@@ -204,6 +223,7 @@ package struct HandoffConsumer: RecordCaller {
             case .done where plan.renews:
                 return self.renew(plan.record, attempt, isRepeated: false, on: loop)
             case .done:
+                if let new = plan.creating { self.grants?.hold(new) }
                 return self.finish(plan, attempt.request, on: loop)
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)

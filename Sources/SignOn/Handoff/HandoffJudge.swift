@@ -226,7 +226,8 @@ extension Session {
 
     /// Returns the web session that a consumed transfer token makes. The user and the authentication come from the
     /// native session; everything else is new. The web session never outlives its parent. It has none of the parent's
-    /// scopes, because they were granted to the native client.
+    /// scopes, because they were granted to the native client. If the native session follows its provider, the web
+    /// session does, too.
     ///
     /// - Parameter parent: The native session, with the actor of a delegated token (`TransferToken.source`).
     package static func transferred(
@@ -257,6 +258,9 @@ extension Session {
             device: device,
             bornOf: token,
             epoch: parent.epoch,
+            provider: parent.sharedGrant.flatMap { grant in
+                parent.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID, grant: grant) }
+            },
             actor: parent.actor,
             isPersistent: parent.actor == nil && lifetimes.persistence == .always
         )

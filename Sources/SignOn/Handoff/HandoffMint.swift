@@ -26,16 +26,21 @@ package struct HandoffMint: RecordCaller {
     private let lifetime: Duration
     private let observer: DeviceObserver
     private let users: RealmUsers
+    /// Asks providers about their users. `nil` if no session follows its provider.
+    private let grants: ProviderGrants?
     private let rules: RuleBook
     private let journal: AuditJournal
 
-    /// - Parameter users: The users from whose sessions tokens may be minted.
+    /// - Parameters:
+    ///   - users: The users from whose sessions tokens may be minted.
+    ///   - grants: Asks providers about their users. `nil` if no session follows its provider.
     package init(
         records: RecordAccess,
         limiter: any RateLimiter,
         settings: HandoffSettings,
         asn: ASNDirectory?,
         users: RealmUsers = RealmUsers(.default),
+        grants: ProviderGrants? = nil,
         rules: RuleBook = RuleBook(),
         journal: AuditJournal
     ) {
@@ -44,6 +49,7 @@ package struct HandoffMint: RecordCaller {
         self.lifetime = settings.lifetime
         self.observer = DeviceObserver(directory: asn)
         self.users = users
+        self.grants = grants
         self.rules = rules
         self.journal = journal
     }
@@ -53,7 +59,8 @@ package struct HandoffMint: RecordCaller {
     /// The client's permission and the token's syntax are checked before the store is asked. Refusals:
     /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired,
     /// never existed, or a browser's), `session.other_client`, `handoff.nested`, `proof.missing` and `proof.other_key`
-    /// (the parent is bound to a key), `rule.denied`, and `handoff.throttled` (`MintLimits`).
+    /// (the parent is bound to a key), `rule.denied`, `handoff.throttled` (`MintLimits`), and those of
+    /// `ProviderGrants.demand`.
     ///
     /// A delegated token needs the user's token and the actor's token. Both must be issued to this client, and the same
     /// checks apply to both sessions. A client without credentials gets no delegated token: a thief of a user's token
@@ -111,10 +118,13 @@ package struct HandoffMint: RecordCaller {
             try self.check(session, for: requester)
             actor = session
         }
-        let stored = try await self.session(key)
+        var stored = try await self.session(key)
+        record.note(mintedFrom: stored.record)
+        try self.check(stored.record, for: requester)
+        if try await self.grants?.demand(stored.record, key, for: requester.client) == true {
+            stored = try await self.session(key)
+        }
         var parent = stored.record
-        record.note(mintedFrom: parent)
-        try self.check(parent, for: requester)
         if let actor {
             parent.actor = actor.identity.id
             parent.expiresAt = min(parent.expiresAt, actor.expiresAt)

@@ -1,4 +1,6 @@
+import Cryptography
 package import Sessions
+package import Settings
 package import Vocabulary
 
 /// The refresh tokens that one client rotated from one sign-in.
@@ -44,6 +46,18 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         if generation >= self.generation { return .present }
         guard generation == self.generation - 1, now.since(self.rotatedAt) <= leeway else { return .replayed }
         return .former
+    }
+
+    /// Reports whether the provider may have to be asked about the user before the family is used. Time is cut into
+    /// windows, which begin at another time for each family, so that families do not ask together. A family that was
+    /// rotated in the present window has asked.
+    package func mustAskProvider(_ settings: RefreshTokenSettings, at now: UnixTime) -> Bool {
+        guard settings.follows else { return false }
+        guard settings.rotation == .rotating else { return true }
+        let length = max(1, settings.confirmEvery.wholeMilliseconds)
+        let shift = self.session.digest.bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        func window(of time: UnixTime) -> Int64 { (time.milliseconds &+ shift) / length }
+        return window(of: now) != window(of: self.rotatedAt)
     }
 
     /// Returns the family after the token of `generation` was presented and rotated.

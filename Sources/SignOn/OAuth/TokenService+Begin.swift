@@ -103,7 +103,12 @@ extension TokenService {
         guard session.session.clientID == nil || session.session.clientID == requester.client.clientID else {
             throw NotDone(.sessionOtherClient)
         }
-        return try await self.issue(session, for: api, scopes: scopes, to: requester, &record)
+        var current = session
+        if try await self.grants?.demand(session.session, key, for: requester.client) == true {
+            guard let session = try await self.session(key) else { throw NotDone(.sessionUnknown) }
+            current = session
+        }
+        return try await self.issue(current, for: api, scopes: scopes, to: requester, &record)
     }
 
     /// Returns the answer of the first provider that knows the token. If none does, returns the last provider's answer.

@@ -102,6 +102,7 @@ extension TokenService {
         session.succession = nil
         session.endsAlone = !isBound && !wish.client.cascades
         session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }
+        if hasRefresh, !isOnline, settings.follows { session.provider?.grant = web.sharedGrant }
         if isBound, isProviders, let provider = web.provider {
             try await self.foreign?.note(lineage, session, provider)
         }
@@ -173,7 +174,7 @@ extension TokenService {
             unknown: { () throws(NotDone) in throw NotDone(.codeUnknown) },
             spent: { marker throws(NotDone) in try await self.refuseReplay(marker, &record) },
             judge: { stored throws(NotDone) in
-                try self.verdict(on: stored.record, redemption, requester, &record)
+                try await self.verdict(on: stored.record, redemption, requester, &record)
             }
         )
     }
@@ -183,7 +184,7 @@ extension TokenService {
         _ redemption: CodeRedemption,
         _ requester: TokenRequester,
         _ record: inout AuditRecord
-    ) throws(NotDone) -> SingleUseVerdict<IssuedTokens> {
+    ) async throws(NotDone) -> SingleUseVerdict<IssuedTokens> {
         record.note(code.session, audience: code.audience)
         guard code.session.clientID == requester.client.clientID else { throw NotDone(.codeOtherClient) }
         guard redemption.fits(code) else { throw NotDone(.codeMismatch) }
@@ -201,6 +202,13 @@ extension TokenService {
         )
         var (tokens, records) = self.first(grant, hasRefresh: code.hasRefresh)
         tokens.nonce = code.nonce
+        if let key = session.sharedGrant, let grants = self.grants {
+            let settings = requester.client.refreshToken
+            // The provider has ended the sign-in since the code was issued.
+            guard try await grants.add(tokens.root, expiresAt: session.expiresAt, to: key, for: settings) else {
+                throw NotDone(.codeUnknown)
+            }
+        }
         return .use(
             .used(self.authority.newAttempt(), session: tokens.root),
             creating: records,

@@ -29,9 +29,13 @@ extension TokenService {
     /// Neither the store nor the limiter is asked about a token that this gateway did not make. The rotation is one
     /// compare-and-swap. The access token is written before the rotation and handed out only after it.
     ///
+    /// If it is time, the provider is asked before whether the user still has access (`refresh_token.provider`). The
+    /// presented token is judged first, so that a stolen old token costs no call.
+    ///
     /// Refusals: `refresh.unknown` (forged, expired or ended), `refresh.other_client`, `refresh.replayed` (the family
     /// has ended with everything made from it), `proof.missing` and `proof.other_key` (the family is bound to a key and
-    /// unchanged), `refresh.user_gone`, `session.client_gone`, `oauth.invalid_target`. The first rotation with a proof
+    /// unchanged), `refresh.user_gone`, `refresh.unconfirmed` and `provider.unavailable` (the provider's last word is
+    /// older than `confirm_within`), `session.client_gone`, `oauth.invalid_target`. The first rotation with a proof
     /// binds a family that is bound to no key.
     package func refresh(
         _ presented: Secret,
@@ -62,11 +66,12 @@ extension TokenService {
         _ record: inout AuditRecord
     ) async throws(NotDone) -> IssuedTokens {
         var wasPresent = false
+        var isConfirmed = false
         for _ in 0..<Self.mostTries {
             let key = token.key
             guard let stored = try await self.family(key),
                 let session = try await self.kept(stored.record.session)
-            else { throw NotDone(.refreshUnknown) }
+            else { throw NotDone(isConfirmed ? .refreshUserGone : .refreshUnknown) }
             let family = stored.record
             record.note(session, audience: family.audience)
             guard family.clientID == requester.client.clientID else { throw NotDone(.refreshOtherClient) }
@@ -93,6 +98,13 @@ extension TokenService {
             if let reason = requester.objection(toKey: family.keyThumbprint) { throw NotDone(reason) }
             if case .access(let audience?, _) = wish, audience != family.audience {
                 throw NotDone(.oauthInvalidTarget)
+            }
+            if !isConfirmed, session.session.provider != nil, family.mustAskProvider(settings, at: now) {
+                isConfirmed = true
+                // The session may have ended, or have new claims.
+                if try await self.grants?.demand(session.session, session.key, for: requester.client) == true {
+                    continue
+                }
             }
             // Asked before the rotation, so that a client that is refused keeps its token.
             if case .transfer(let audience, let judged) = wish {
@@ -171,7 +183,7 @@ extension TokenService {
     /// Returns a stored session, even if its user or client is gone.
     func kept(_ key: RecordKey) async throws(NotDone) -> NewSession? {
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
-        return stored.map { NewSession(key: key, session: $0.record) }
+        return stored.map { NewSession(key: key, session: $0.updated(by: self.users).record) }
     }
 
     /// Ends a session with everything made from it, and notes the number of ended sessions.
@@ -182,5 +194,6 @@ extension TokenService {
             record.cascaded = count ?? 0
         }
         try await self.ask { store, loop in session.session.end(session.key, in: store, on: loop) }
+        if session.session.sharedGrant != nil { self.grants?.revoke(after: session.session) }
     }
 }

@@ -71,6 +71,8 @@ package struct TokenService: RecordCaller {
     let accounts: AccountLinks?
     /// Finds the sessions that a provider ends by its own id of a user. `nil` if no provider ends sessions here.
     let ends: ProviderSessions?
+    /// Asks providers about their users. `nil` if no session follows its provider.
+    let grants: ProviderGrants?
 
     /// - Parameters:
     ///   - lifetimes: The lifetimes of native apps' sessions.
@@ -89,7 +91,8 @@ package struct TokenService: RecordCaller {
         cascade: SessionCascade? = nil,
         foreign: ForeignGrants? = nil,
         accounts: AccountLinks? = nil,
-        ends: ProviderSessions? = nil
+        ends: ProviderSessions? = nil,
+        grants: ProviderGrants? = nil
     ) {
         self.records = records
         self.refreshTokens = refreshTokens
@@ -104,6 +107,7 @@ package struct TokenService: RecordCaller {
         self.foreign = foreign
         self.accounts = accounts
         self.ends = ends
+        self.grants = grants
     }
 
     package var clock: Clock { self.records.clock }
@@ -133,8 +137,9 @@ package struct TokenService: RecordCaller {
         record.expiresAt = min(now.advanced(by: self.apis.lifetime(audience)), parent.expiresAt)
         // An access token has no separate idle timeout.
         record.idleLifetime = max(.milliseconds(1), record.expiresAt.since(now))
-        // The provider's tokens belong to the session, which outlives this token.
-        record.provider?.grant = nil
+        // The provider's tokens belong to the session, which outlives this token. A use of this token may show that it
+        // is time to ask the provider about its user.
+        if parent.sharedGrant == nil { record.provider?.grant = nil }
         record.provider?.renewAt = nil
         record.provider?.tokensEndAt = nil
         record.bornOf = session.key

@@ -81,8 +81,8 @@ extension SessionService {
         try await self.judge(authentication, terms, &record, requester)
         for session in former {
             try await self.endWithDependents(session)
-            // Not revoked at the provider, which may treat the old and the new tokens as one grant.
-            if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
+            // Not revoked, because the provider may treat the old and the new tokens as one grant.
+            self.grants?.discard(after: session.session)
         }
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
@@ -105,7 +105,7 @@ extension SessionService {
         } catch {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             try? await self.endWithDependents(found)
-            if let grant = found.session.provider?.grant { self.grants?.discard(grant) }
+            self.grants?.discard(after: found.session)
             self.refuse(error, found.session, &record)
             throw error
         }

@@ -6,7 +6,7 @@ package import Vocabulary
 /// A session that has ended because its user signed out.
 package struct SignedOutSession: Sendable {
     package let session: Session
-    /// The provider's tokens at the end of the session. They are being revoked. `nil` if none were kept.
+    /// The provider's tokens as they were. `nil` if none were kept.
     package let tokens: ProviderTokenSet?
 }
 
@@ -78,8 +78,8 @@ extension SessionService {
     }
 
     /// Ends the session of the token with this key, even if it ended before, because a client repeats its request after
-    /// a 503 for an unconfirmed end. If the lineage ends, the provider's tokens are revoked in the background. A token
-    /// that a successor has replaced ends nothing.
+    /// a 503 for an unconfirmed end. If the lineage ends, the provider's tokens are revoked in the background, unless
+    /// another holder needs them. A token that was replaced by another ends nothing.
     ///
     /// - Returns: The result, and the provider's tokens as they were. `tokens` is `nil` if none exist or the store
     ///   cannot return them. The session ends in any case.
@@ -116,7 +116,7 @@ extension SessionService {
         record.cascaded = cascaded
         // The result is ignored, because a full audit queue must not keep the user signed in.
         self.journal.record(record)
-        if let grant, let grantKey, session.endReach == .lineage { self.grants?.revoke(grant, grantKey) }
+        if let grant { self.grants?.revoke(after: session, former: grant) }
         return (end, grant?.tokens)
     }
 

@@ -110,6 +110,7 @@ package struct UserSessions: RecordCaller {
         } else {
             cascaded = await self.sessions.cascaded(with: found.session, found.key)
             try await self.sessions.endWithDependents(found)
+            if found.session.sharedGrant != nil { self.sessions.grants?.revoke(after: found.session) }
         }
         self.record(found.session.subject, found, cascaded, `operator`, requester)
     }

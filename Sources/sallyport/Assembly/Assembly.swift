@@ -120,6 +120,7 @@ struct Assembly: Sendable {
             asn: asn,
             directory: users,
             clients: clients,
+            grants: foundations.grants,
             rules: rules,
             journal: journal
         )

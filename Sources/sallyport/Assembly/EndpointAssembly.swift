@@ -309,7 +309,8 @@ struct EndpointAssembly {
             cascade: self.cascade,
             foreign: self.foreignGrants,
             accounts: AccountLinks(self.settings),
-            ends: self.endingSessions
+            ends: self.endingSessions,
+            grants: self.foundations.grants
         )
     }
 
@@ -351,6 +352,7 @@ struct EndpointAssembly {
             settings: self.settings.handoff,
             asn: self.asn,
             users: self.users,
+            grants: self.foundations.grants,
             rules: self.rules,
             journal: self.journal
         )

@@ -238,7 +238,10 @@ extension Gateway {
             $0.sessions?.resolver.parties = assembly.parties
         }
         for server in operators { await server.loops.onEach { $0.adopt(server.configuration) } }
-        self.foundations.grants.adopt(assembly.refreshing)
+        self.foundations.grants.adopt(assembly.refreshing) { [clients = assembly.clients] isNative in
+            let clients = clients.snapshot
+            return clients.hasFollower || (isNative && clients.isEmpty)
+        }
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // Providers are contacted from now on, but not before. Issuers that have started already are not affected.
         for realm in assembly.realms { realm.provider.issuer?.start() }

@@ -19,7 +19,7 @@ extension Gateway {
     /// returns. Cached grants and open streams end here.
     func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
         let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
-        if !changes.gone.isEmpty {
+        if !changes.gone.isEmpty || changes.hasNewTraits {
             // Every cached session is read again, also for open streams. The call fails only during a shutdown.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }

@@ -17,6 +17,9 @@ final class GrantLog: Sendable {
         switch event {
         case .renewed:
             self.logger.debug("provider: tokens renewed", metadata: metadata)
+        case .changed(let traits):
+            let names = traits.joined(separator: " ")
+            self.logger.debug("provider: the user's claims have changed: \(names)", metadata: metadata)
         case .later(let detail):
             guard let unsaid = self.later.due() else { return }
             self.logger.warning(

@@ -72,6 +72,10 @@ import Vocabulary
         case .hostTicketUsed:
             .elsewhere("A host without endpoints leads to the one with them; after the sign-in its own session begins")
         case .sessionRenewalFailed: .elsewhere("A lost answer is repeated once, and then the tokens are lost")
+        case .sessionTraitsChanged:
+            .elsewhere(
+                "New claims are in the next access token, in the web sessions, and in one line of the audit stream"
+            )
         case .sessionDenied:
             .act([.warning]) {
                 _ = try $0.raw(Request.post("/", try $0.cookie() + ["Sec-Fetch-Site: cross-site"], body: ""))

@@ -183,6 +183,8 @@ extension Reason {
                 _ = try bench.refresh(try ReasonBench.refreshToken(in: try bench.refresh(first)))
                 return try bench.refresh(first)
             }
+        case .refreshUnconfirmed:
+            .inProcess("A lost rotation signs nobody out; after confirm_within the app signs in again")
         case .refreshUnknown: .request { try $0.refresh("x") }
         case .refreshUserGone:
             .inProcess("a user whom the provider lost is 403 with Auth0's sentence, and nothing ends")

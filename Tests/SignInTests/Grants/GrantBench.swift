@@ -56,6 +56,9 @@ final class RotatingProvider: RefreshingProvider {
 
     func script(_ fates: Fate...) { self.state.withLock { $0.fates += fates } }
 
+    /// Drops what was scripted and has not happened.
+    func clearScript() { self.state.withLock { $0.fates = [] } }
+
     /// The user's claims from now on.
     ///
     /// - Parameter inPart: Whether others are not known.
@@ -96,6 +99,8 @@ final class RotatingProvider: RefreshingProvider {
     }
 
     // MARK: RefreshingProvider
+
+    func canAsk(with tokens: ProviderTokenSet) -> Bool { true }
 
     func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
         if self.state.withLock({ $0.isHeld }) {
@@ -149,16 +154,22 @@ final class GrantBench: Sendable {
     struct Node: Sendable {
         let grants: ProviderGrants
         let sessions: SessionService
+        let tokens: TokenService
+        let mint: HandoffMint
+        let consumer: HandoffConsumer
     }
 
     let time = MovableClock()
     let store: ScriptedStore
     let authority = TokenAuthority(secret: Secret("a secret of the tests"))
     let provider: RotatingProvider
+    /// Whether native apps follow their provider.
+    let isShared: Bool
     private let noted = Mutex<[GrantJournal.Event]>([])
     private let pauses = Mutex<[Duration]>([])
 
-    init(life: Duration = .seconds(300), rotates: Bool = true) {
+    init(life: Duration = .seconds(300), rotates: Bool = true, isShared: Bool = false) {
+        self.isShared = isShared
         self.store = ScriptedStore(clock: self.time.clock)
         self.provider = RotatingProvider(self.time, life: life, rotates: rotates)
     }
@@ -187,7 +198,7 @@ final class GrantBench: Sendable {
                 try? await Task.sleep(for: .milliseconds(2))
             }
         )
-        grants.adopt([self.provider])
+        grants.adopt([self.provider]) { [isShared = self.isShared] _ in isShared }
         let sessions = SessionService(
             records: records,
             settings: SessionSettings(),
@@ -195,7 +206,36 @@ final class GrantBench: Sendable {
             grants: grants,
             journal: AuditJournal { _ in true }
         )
-        return Node(grants: grants, sessions: sessions)
+        let limiter = LocalRateLimiter(clock: self.time.clock)
+        return Node(
+            grants: grants,
+            sessions: sessions,
+            tokens: TokenService(
+                records: records,
+                refreshTokens: RefreshTokenAuthority(current: Secret("a secret of the tests")),
+                apis: APIDirectory([APISettings(audience: "https://api.example.com", scopes: ["orders"])]),
+                lifetimes: SessionSettings().native,
+                devices: DeviceObserver(directory: nil),
+                limiter: limiter,
+                journal: AuditJournal { _ in true },
+                grants: grants
+            ),
+            mint: HandoffMint(
+                records: records,
+                limiter: limiter,
+                settings: HandoffSettings(),
+                asn: nil,
+                grants: grants,
+                journal: AuditJournal { _ in true }
+            ),
+            consumer: HandoffConsumer(
+                records: records,
+                sessions: SessionSettings(),
+                asn: nil,
+                grants: grants,
+                journal: AuditJournal { _ in true }
+            )
+        )
     }
 
     /// A user who has signed in at the provider.
@@ -229,9 +269,10 @@ final class GrantBench: Sendable {
     }
 
     /// The session as it is now; nil when it has ended.
-    func session(_ holder: Holder) async throws -> Session? {
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
-        return try await self.store.session(holder.key, on: loop).get()?.record
+    func session(_ holder: Holder) async throws -> Session? { try await self.session(holder.key) }
+
+    func session(_ key: RecordKey) async throws -> Session? {
+        try await self.store.session(key, on: MultiThreadedEventLoopGroup.singleton.next()).get()?.record
     }
 
     func grant(_ holder: Holder, _ node: Node) async throws -> ProviderGrant? {

@@ -102,6 +102,11 @@ extension NativeSignIns {
         let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
         // Codes of another provider's host, or of a user who is gone, are not used up here.
         if self.sessions.users?.loss(of: session) != nil { return .leave(self.refuseEnded(requester)) }
+        if let grant = session.sharedGrant, let grants = self.sessions.grants {
+            let isHeld = try await grants.add(attempt.session.sessionKey, expiresAt: session.expiresAt, to: grant)
+            // The provider has ended the sign-in meanwhile.
+            guard isHeld else { return .leave(self.refuseEnded(requester)) }
+        }
         return .use(
             attempt.session.success,
             creating: [.session(NewSession(key: attempt.session.sessionKey, session: session))],

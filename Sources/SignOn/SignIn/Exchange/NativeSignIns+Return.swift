@@ -10,8 +10,7 @@ extension NativeSignIns {
     ///
     /// - Parameters:
     ///   - id: The flow's id.
-    ///   - evidence: The provider's evidence of the sign-in. Its tokens are not kept, because they belong to the
-    ///     browser's sign-in.
+    ///   - evidence: The provider's evidence of the sign-in.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func complete(
         _ id: String,
@@ -41,7 +40,10 @@ extension NativeSignIns {
         )
         session.epoch = epoch
         if let evidence {
-            session.provider = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
+            let end = self.sessions.clock.now().advanced(by: self.settings.lifetime)
+            session.provider =
+                try await self.sessions.grants?.keep(evidence, for: session, nil, until: end)
+                ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
             try await self.sessions.providerSessions?.note(evidence, of: session)
         }
         try await self.note(nil, in: id)

@@ -7,6 +7,8 @@ package struct GrantJournal: Sendable {
     /// An event of a grant. A detail is an error code of the provider or names the failure. It never contains a token.
     package enum Event: Sendable, Equatable {
         case renewed
+        /// The user's traits with these names have other values than before.
+        case changed(traits: [String])
         /// The provider could not be reached or asked for a pause.
         case later(detail: String)
         /// The provider has ended its grant, and the lineage has ended.
@@ -36,7 +38,7 @@ package struct GrantJournal: Sendable {
             }
         )
         self.init { event, session in
-            if let id = counters[event.result] { metrics.increment(id) }
+            if let id = event.result.flatMap({ counters[$0] }) { metrics.increment(id) }
             if let record = event.auditEvent(of: session) { audit.emit(record) }
             log(event, session)
         }
@@ -48,10 +50,11 @@ package struct GrantJournal: Sendable {
 }
 
 extension GrantJournal.Event {
-    /// The result under which metrics count the event.
-    var result: ProviderRenewalResult {
+    /// The result under which metrics count the event. `nil` if they do not.
+    var result: ProviderRenewalResult? {
         switch self {
         case .renewed: .renewed
+        case .changed: nil
         case .later: .later
         case .ended: .ended
         case .lost: .lost
@@ -61,12 +64,15 @@ extension GrantJournal.Event {
 
     /// Returns the event as a line of the audit stream. `nil` if the event does not concern the user's session.
     package func auditEvent(of session: Session) -> AuditEvent? {
-        let (kind, code, reason): (AuditEvent.Kind, AuditEvent.Code, Reason)
+        let (kind, code, reason): (AuditEvent.Kind, AuditEvent.Code?, Reason?)
         switch self {
         case .ended: (kind, code, reason) = (.sessionEnded, .loggedOut, .sessionProviderEnded)
         case .lost: (kind, code, reason) = (.sessionRenewalFailed, .warning, .sessionRenewalAmbiguous)
+        case .changed: (kind, code, reason) = (.sessionTraitsChanged, nil, nil)
         case .renewed, .later, .tooLarge: return nil
         }
+        var details: [(String, String)] = []
+        if case .changed(let traits) = self { details = [("traits", traits.joined(separator: " "))] }
         return AuditEvent(
             kind,
             code: code,
@@ -74,7 +80,8 @@ extension GrantJournal.Event {
             subject: session.subject,
             session: session.id,
             clientID: session.clientID,
-            host: session.host
+            host: session.host,
+            details: details
         )
     }
 }

@@ -23,16 +23,23 @@ extension ProviderGrants: SessionRenewer {
     }
 
     package func renewed(_ session: Session, _ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.asked(session, key, on: loop).map { _ in }
+    }
+
+    /// Renews the grant of a session if that is due, and waits for a moment until it is over.
+    ///
+    /// - Returns: False if nothing is due, as far as this process knows, so that the session is unchanged.
+    func asked(_ session: Session, _ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let promise = loop.makePromise(of: Void.self)
         guard self.renew(session, key, telling: promise) else {
             promise.succeed()
-            return promise.futureResult
+            return loop.makeSucceededFuture(false)
         }
-        let wait = loop.makePromise(of: Void.self)
-        let limit = loop.scheduleTask(in: self.longestWait) { wait.succeed() }
+        let wait = loop.makePromise(of: Bool.self)
+        let limit = loop.scheduleTask(in: self.longestWait) { wait.succeed(true) }
         promise.futureResult.whenComplete { _ in
             limit.cancel()
-            wait.succeed()
+            wait.succeed(true)
         }
         return wait.futureResult
     }
@@ -57,6 +64,8 @@ extension ProviderGrants: SessionRenewer {
 
     private struct Renewal {
         let key: RecordKey
+        /// Whether the grant is shared.
+        var isShared: Bool { self.key.lineage != self.session.lineage }
         /// The session whose use began the renewal.
         let session: Session
         let sessionKey: RecordKey
@@ -107,17 +116,21 @@ extension ProviderGrants: SessionRenewer {
 
     // MARK: Steps
 
-    /// - Returns: When the next look at the grant is due. `nil` if the grant's sessions determine it.
+    /// - Returns: When the next look at the grant is due. `nil` if its sessions determine it.
     private func renew(_ renewal: Renewal) async -> UnixTime? {
         var looks = 0
         do {
             while looks < Self.mostWrites + Self.mostLooks {
                 looks += 1
-                guard let stored = try await self.grant(renewal.key) else { return self.later(Self.absence) }
+                guard let stored = try await self.grant(renewal.key) else {
+                    // The holders of a shared grant end with it, also if ending them failed.
+                    if renewal.isShared { try await self.end(renewal.session.lineage) }
+                    return self.later(Self.absence)
+                }
                 switch stored.record.renewalStep(of: self.holder, at: self.clock.now()) {
                 case .follow:
                     await self.update(renewal, stored.record)
-                    return nil
+                    return self.nextLook(renewal, stored.record)
                 case .rest(let until):
                     guard stored.record.lease != nil, looks < Self.mostLooks, self.isAwaited(renewal.key) else {
                         return until
@@ -127,7 +140,7 @@ extension ProviderGrants: SessionRenewer {
                     guard try await self.write(lost, renewal.key, judged: stored.version) == .written else { continue }
                     self.journal.note(.lost(detail: "the gateway that was refreshing has died"), renewal.session)
                     await self.update(renewal, lost)
-                    return nil
+                    return self.nextLook(renewal, lost)
                 case .refresh(let leased):
                     guard try await self.write(leased, renewal.key, judged: stored.version) == .written else {
                         continue
@@ -151,7 +164,7 @@ extension ProviderGrants: SessionRenewer {
         let answer = await self.answer(leased, renewal)
         let user = renewal.session.identity
         if let answered = answer.authentication?.identity.inRealm(user.realm), !user.isCalled(answered.idAtProvider) {
-            return await self.endLineage(renewal, detail: "the answer is for another user")
+            return await self.endHolders(renewal, detail: "the answer is for another user")
         }
         switch answer {
         case .refreshed(let tokens, let authentication):
@@ -163,7 +176,7 @@ extension ProviderGrants: SessionRenewer {
                 authentication.identity.completed(by: current.identity ?? user).named(as: user)
             }
         case .ended(let detail):
-            return await self.endLineage(renewal, detail: detail)
+            return await self.endHolders(renewal, detail: detail)
         case .later(let pause, let detail):
             return await self.rest(leased, renewal, pause, detail: detail)
         case .ambiguous(let detail):
@@ -183,13 +196,17 @@ extension ProviderGrants: SessionRenewer {
         let settlement = await self.settle(renewal.key) { current in
             // If another gateway refreshed, too, after the lease expired, its tokens are the later ones.
             guard current.generation == leased.generation else { return nil }
-            return current.renewed(tokens, identity: identity(current), at: self.clock.now())
+            let user = identity(current)
+            let isAsked = renewal.isShared && renewal.provider.canAsk(with: tokens)
+            return current.renewed(tokens, identity: user, isAsked: isAsked, at: self.clock.now())
         }
         switch settlement {
         case .stored(let grant):
             self.journal.note(.renewed, renewal.session)
+            let changed = Self.changes(from: leased.identity ?? renewal.session.identity, to: grant.identity)
+            if !changed.isEmpty { self.journal.note(.changed(traits: changed), renewal.session) }
             await self.update(renewal, grant)
-            return nil
+            return self.nextLook(renewal, grant)
         case .absent:
             // The user has signed out meanwhile.
             await renewal.provider.revoke(tokens)
@@ -200,6 +217,13 @@ extension ProviderGrants: SessionRenewer {
         case .unavailable:
             return self.later(Self.outage)
         }
+    }
+
+    /// Returns the names of the traits that differ.
+    private static func changes(from former: Identity, to present: Identity?) -> [String] {
+        guard let present, present.traitsDocument != former.traitsDocument else { return [] }
+        let (old, new) = (former.traits.members ?? [:], present.traits.members ?? [:])
+        return Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
     }
 
     /// Returns the provider's answer. If the first answer is lost, the refresh token is sent once more, immediately.
@@ -262,20 +286,32 @@ extension ProviderGrants: SessionRenewer {
         }
         guard case .stored(let grant) = settlement else { return self.later(Self.outage) }
         await self.update(renewal, grant)
-        return nil
+        return self.nextLook(renewal, grant)
     }
 
-    /// Ends all sessions of the lineage, because the provider has ended its session.
-    private func endLineage(_ renewal: Renewal, detail: String) async -> UnixTime? {
-        let lineage = renewal.key.lineage
+    /// Ends all holders of the grant, because the provider has ended its session.
+    private func endHolders(_ renewal: Renewal, detail: String) async -> UnixTime? {
         let hasEnded: Void? = await self.persist { () async throws(NotDone) in
-            try await self.ask { store, loop in store.end(lineage, on: loop) }
+            // A client that joins after this read finds no grant, or its first refresh does.
+            let holders = renewal.isShared ? try await self.grant(renewal.key)?.record.holders ?? [] : []
+            for lineage in holders.union([renewal.session.lineage]) { try await self.end(lineage) }
         }
         // If the store cannot be asked, the next use of the session asks the provider again.
         guard hasEnded != nil else { return self.later(Self.outage) }
         self.journal.note(.ended(detail: detail), renewal.session)
-        await self.forget(renewal.key)
+        if renewal.isShared { await self.end(shared: renewal.key) } else { await self.forget(renewal.key) }
         return self.later(Self.absence)
+    }
+
+    private func end(_ lineage: Lineage) async throws(NotDone) {
+        try await self.ask { store, loop in store.end(lineage, on: loop) }
+    }
+
+    /// Returns when the next look at a grant is due. `nil` if its sessions determine it.
+    private func nextLook(_ renewal: Renewal, _ grant: ProviderGrant) -> UnixTime? {
+        guard renewal.isShared else { return nil }
+        let last = self.clock.now().advanced(by: ProviderGrant.interval)
+        return grant.renewAt.map { min($0, last) } ?? last
     }
 
     // MARK: Sessions

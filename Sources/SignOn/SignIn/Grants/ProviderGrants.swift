@@ -2,6 +2,7 @@ import JOSE
 package import NIOCore
 package import Providers
 package import Sessions
+package import Settings
 import Synchronization
 package import Vocabulary
 
@@ -10,8 +11,11 @@ package import Vocabulary
 ///
 /// Only one gateway at a time renews a grant (`ProviderGrant.Lease`), with one renewal at a time. A request waits for a
 /// renewal, for a moment, only if an app needs tokens that have expired. Otherwise, the session continues with its
-/// present tokens. A renewal stores the new tokens first and then replaces each session of the lineage, so that all
+/// present tokens. A renewal stores the new tokens first and then replaces each session of the grant, so that all
 /// gateways read them again. One object lives as long as the process, across reloads.
+///
+/// If native apps follow their provider, the grants of sign-ins are shared (`ProviderGrant`). A renewal is then also
+/// the question whether the user still has access.
 package final class ProviderGrants: RecordCaller {
     /// The maximum number of renewals at once, so that a provider is not asked for all sessions after an outage.
     static let mostRenewals = 32
@@ -21,6 +25,8 @@ package final class ProviderGrants: RecordCaller {
     /// The state that all threads share.
     struct State {
         var providers: [any RefreshingProvider] = []
+        /// Returns whether the grant of a new sign-in, of a native app or of a browser, is shared.
+        var sharesGrant: @Sendable (_ isNative: Bool) -> Bool = { _ in false }
         /// The grants that this process is renewing, and the requests that wait for the renewals.
         var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
         /// When the next look at a grant is due.
@@ -58,8 +64,19 @@ package final class ProviderGrants: RecordCaller {
     }
 
     /// Uses these providers until the next reload. Tokens of other providers are kept, but neither renewed nor revoked.
-    package func adopt(_ providers: [any RefreshingProvider]) {
-        self.state.withLock { $0.providers = providers }
+    ///
+    /// - Parameter sharesGrant: Returns whether the grant of a new sign-in, of a native app or of a browser, is shared
+    ///   because clients follow it.
+    package func adopt(
+        _ providers: [any RefreshingProvider],
+        sharesGrant: @escaping @Sendable (_ isNative: Bool) -> Bool = { _ in false }
+    ) {
+        self.state.withLock { ($0.providers, $0.sharesGrant) = (providers, sharesGrant) }
+    }
+
+    /// Returns whether the provider can be asked about the user with the grant's tokens.
+    func canAsk(_ grant: ProviderGrant) -> Bool {
+        self.provider(named: grant.provider)?.canAsk(with: grant.tokens) == true
     }
 
     /// Returns the provider of this name. `nil` if it is not configured.
@@ -85,26 +102,34 @@ package final class ProviderGrants: RecordCaller {
 
     /// Keeps the tokens of a sign-in before its session is written.
     ///
+    /// - Parameters:
+    ///   - key: The key of the session. `nil` if the session is a native app's, which gets its key later (`add`). Its
+    ///     tokens are kept only if grants are shared.
+    ///   - end: The end of the grant if no session is added. `nil` for the end of the session.
     /// - Returns: The session's provider data with the grant's key, but without a key if there are no tokens or they
     ///   are too large to keep.
     func keep(
         _ evidence: ProviderEvidence,
         for session: Session,
-        _ key: RecordKey
+        _ key: RecordKey?,
+        until end: UnixTime? = nil
     ) async throws(NotDone) -> ProviderSession {
         var side = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-        guard let tokens = evidence.tokens else { return side }
-        let grantKey = self.authority.newKey(of: .grant, in: session.lineage)
+        let isShared = self.state.withLock { $0.sharesGrant }(key == nil)
+        guard let tokens = evidence.tokens, isShared || key != nil else { return side }
+        let lineage = isShared ? self.authority.newLineage() : session.lineage
+        let grantKey = self.authority.newKey(of: .grant, in: lineage)
         let epoch = try await self.ask { store, loop in store.epoch(of: session.subject, on: loop) }
         var grant = ProviderGrant(
             provider: evidence.provider,
             owner: RecordOwner(subject: session.subject, epoch: epoch),
             since: session.issuedAt,
-            expiresAt: session.expiresAt,
+            expiresAt: end ?? session.expiresAt,
             tokens: tokens,
             session: key
         )
         grant.renewAt = tokens.renewAt(from: session.issuedAt)
+        if isShared, self.canAsk(grant) { grant.askWithinInterval(from: session.issuedAt) }
         switch try await self.write(grant, grantKey, judged: nil) {
         case .written: break
         case .tooLarge:
@@ -114,24 +139,32 @@ package final class ProviderGrants: RecordCaller {
         case .other: throw NotDone(.storeUnavailable)
         }
         side.grant = grantKey
-        side.renewAt = grant.renewAt
+        if !isShared { side.renewAt = grant.renewAt }
         return side
     }
 
-    /// Adds a session of the grant's lineage, which renewals then replace together with the others. Has no effect if
-    /// the grant no longer exists.
+    /// Adds a session, which renewals then replace together with the others. If it is the first of its lineage, the
+    /// lineage becomes a holder of the grant.
+    ///
+    /// - Parameter settings: The settings of the session's client. `nil` if the session is not a client's.
+    /// - Returns: False if the grant no longer exists, so that the session is not added.
+    @discardableResult
     package func add(
         _ session: RecordKey,
         expiresAt: UnixTime,
-        to key: RecordKey
-    ) async throws(NotDone) {
+        to key: RecordKey,
+        for settings: RefreshTokenSettings? = nil
+    ) async throws(NotDone) -> Bool {
         for _ in 0..<Self.mostWrites {
-            guard let stored = try await self.grant(key) else { return }
+            guard let stored = try await self.grant(key) else { return false }
             var next = stored.record
-            next.add(session)
+            let surplus = next.add(session)
             next.expiresAt = max(next.expiresAt, expiresAt)
-            if next == stored.record { return }
-            if try await self.write(next, key, judged: stored.version) != .other { return }
+            if let settings { next.follow(settings, canAsk: self.canAsk(next)) }
+            if next == stored.record { return true }
+            guard try await self.write(next, key, judged: stored.version) != .other else { continue }
+            if let surplus { try await self.ask { store, loop in store.end(surplus, on: loop) } }
+            return true
         }
         throw NotDone(.storeUnavailable)
     }
@@ -139,27 +172,6 @@ package final class ProviderGrants: RecordCaller {
     /// Returns the grant under `key`. `nil` if its lineage has ended or no tokens were kept.
     package func grant(_ key: RecordKey) async throws(NotDone) -> Stored<ProviderGrant>? {
         try await self.ask { store, loop in store.replaceable(key, as: ProviderGrant.self, on: loop) }
-    }
-
-    /// Deletes a grant whose lineage has ended, and revokes its tokens in the background.
-    ///
-    /// - Parameter grant: The grant as read before the end.
-    package func revoke(_ grant: ProviderGrant, _ key: RecordKey) {
-        self.state.withLock { $0.deletions += 1 }
-        Task {
-            await self.forget(key)
-            await self.provider(named: grant.provider)?.revoke(grant.tokens)
-            self.state.withLock { $0.deletions -= 1 }
-        }
-    }
-
-    /// Deletes a grant whose lineage has ended, in the background, without revoking its tokens.
-    package func discard(_ key: RecordKey) {
-        self.state.withLock { $0.deletions += 1 }
-        Task {
-            await self.forget(key)
-            self.state.withLock { $0.deletions -= 1 }
-        }
     }
 
     /// Deletes the record with its tokens and their key. Otherwise, they would stay in the store until they expire,

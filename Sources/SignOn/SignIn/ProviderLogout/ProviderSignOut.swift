@@ -25,7 +25,8 @@ package struct ProviderSignOut: Sendable {
     ///
     /// - Parameter place: The final destination of the browser.
     package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {
-        for last in ended {
+        // The browser of a transferred session did not sign in at the provider.
+        for last in ended where last.session.origin != .transfer {
             guard let provider = self.providers.first(where: { $0.name == last.session.provider?.name }) else {
                 continue
             }

@@ -1,0 +1,144 @@
+import NIOCore
+package import Providers
+package import Sessions
+import Settings
+import Synchronization
+import Vocabulary
+
+/// The ends of grants. A grant that is not shared ends with its lineage; only its record is left.
+extension ProviderGrants {
+    /// Revokes the provider's tokens after the end of a session with its lineage, in the background. Tokens that others
+    /// hold, too, are revoked after the end of the last holder.
+    ///
+    /// - Parameter former: The grant as read before the end. `nil` if it was not read, which suffices for a shared
+    ///   grant.
+    package func revoke(after session: Session, former: ProviderGrant? = nil) {
+        guard session.endReach == .lineage else { return }
+        self.leave(session) { last in
+            guard let last = last ?? former else { return }
+            await self.provider(named: last.provider)?.revoke(last.tokens)
+        }
+    }
+
+    /// Deletes the provider's tokens after the end of a session with its lineage, in the background, unless others hold
+    /// them, too. They are not revoked, because the provider may treat them and newer ones as one grant.
+    package func discard(after session: Session) { self.leave(session) { _ in } }
+
+    /// - Parameter andThen: Called when the grant was deleted, with the grant if it is shared.
+    private func leave(_ session: Session, andThen: @escaping @Sendable (ProviderGrant?) async -> Void) {
+        guard let key = session.provider?.grant else { return }
+        self.state.withLock { $0.deletions += 1 }
+        Task {
+            if session.sharedGrant == nil {
+                await self.forget(key)
+                await andThen(nil)
+            } else if let last = await self.leaveShared(key, session.lineage) {
+                await andThen(last)
+            }
+            self.state.withLock { $0.deletions -= 1 }
+        }
+    }
+
+    /// Removes a lineage from the holders of a shared grant, and the holders that have ended.
+    ///
+    /// - Returns: The grant if no holder is left, so that it was deleted. If the store cannot be asked, the grant stays
+    ///   until it expires with its last session.
+    private func leaveShared(_ key: RecordKey, _ lineage: Lineage) async -> ProviderGrant? {
+        for _ in 0..<Self.mostWrites {
+            guard let stored = try? await self.grant(key) else { return nil }
+            let others = stored.record.sessions.filter { $0.lineage != lineage }
+            let alive = try? await self.ask { store, loop in
+                EventLoopFuture.whenAllSucceed(
+                    others.map { session in store.session(session, on: loop).map { $0 == nil ? nil : session } },
+                    on: loop
+                )
+            }
+            guard let alive else { return nil }
+            let holders = Set(alive.compactMap(\.self).map(\.lineage))
+            var next = stored.record
+            next.remove { !holders.contains($0.lineage) }
+            // A client that joins at this moment finds another version of the grant, or none.
+            switch try? await self.write(next, key, judged: stored.version) {
+            case .other?: continue
+            case .written? where holders.isEmpty:
+                await self.end(shared: key)
+                return next
+            case .written?, .tooLarge?, nil: return nil
+            }
+        }
+        return nil
+    }
+
+    /// Ends a shared grant, so that nobody can join it any longer.
+    func end(shared key: RecordKey) async {
+        _ = await self.persist { () async throws(NotDone) in
+            try await self.ask { store, loop in store.end(key.lineage, on: loop) }
+        }
+        await self.forget(key)
+    }
+}
+
+// MARK: Following
+
+extension ProviderGrant {
+    /// Notes that a client with these settings joins the grant.
+    ///
+    /// - Parameter canAsk: Whether the provider can be asked with the grant's tokens.
+    mutating func follow(_ settings: RefreshTokenSettings, canAsk: Bool) {
+        guard settings.follows, settings.confirmEvery != Self.interval || settings.confirmWithin != .zero else {
+            return
+        }
+        let known = self.following ?? Following(confirmedAt: self.since, interval: Self.interval)
+        self.following = Following(
+            confirmedAt: known.confirmedAt,
+            interval: min(known.interval, settings.confirmEvery)
+        )
+        if canAsk, self.tokensEndAt == nil { self.askWithinInterval(from: known.confirmedAt) }
+    }
+}
+
+extension ProviderGrants {
+    /// Adds a session of a handoff to the shared grant of its lineage, in the background. Without that, the session
+    /// gets new claims only when it looks at the grant itself.
+    func hold(_ new: NewSession) {
+        guard let key = new.session.sharedGrant else { return }
+        self.state.withLock { $0.deletions += 1 }
+        Task {
+            _ = try? await self.add(new.key, expiresAt: new.session.expiresAt, to: key)
+            self.state.withLock { $0.deletions -= 1 }
+        }
+    }
+
+    /// Demands that the provider's last word about the user of a session is recent, before a client gets anything for
+    /// the session. If it is time, the provider is asked and the answer awaited for a moment.
+    ///
+    /// - Parameter client: The client that uses the session.
+    /// - Returns: True if the session must be read again, because it may have ended or have new claims.
+    /// - Throws: `provider.unavailable` if the provider has not answered for longer than `confirm_within`;
+    ///   `refresh.unconfirmed` if it can no longer be asked.
+    func demand(_ session: Session, _ key: RecordKey, for client: ClientSettings) async throws(NotDone) -> Bool {
+        let settings = client.refreshToken
+        guard settings.follows, session.provider != nil else { return false }
+        guard let grantKey = session.sharedGrant else {
+            try self.check(session.authenticatedAt, canAsk: false, settings)
+            return false
+        }
+        let loop = self.loops.any()
+        let wasAsked = (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
+        if settings.confirmWithin != .zero, let grant = try await self.grant(grantKey)?.record {
+            try self.check(grant.following?.confirmedAt ?? grant.since, canAsk: grant.renewAt != nil, settings)
+        }
+        return wasAsked
+    }
+
+    private func check(
+        _ confirmedAt: UnixTime,
+        canAsk: Bool,
+        _ settings: RefreshTokenSettings
+    ) throws(NotDone) {
+        guard settings.confirmWithin != .zero, self.clock.now().since(confirmedAt) > settings.confirmWithin else {
+            return
+        }
+        throw NotDone(canAsk ? .providerUnavailable : .refreshUnconfirmed)
+    }
+}

@@ -1,0 +1,377 @@
+import AddressIntelligence
+import NIOCore
+import NIOPosix
+import Observability
+import Providers
+import Rules
+import Sessions
+import Settings
+import SignOn
+import StoreBench
+import TestSupport
+import Testing
+import Vocabulary
+
+@Suite("Native apps follow their provider")
+struct SharedGrantTests {
+    /// An app that signed in at `/authorize` while a browser was signed in.
+    private struct App {
+        let client: ClientSettings
+        var refreshToken: Secret
+        var access: Secret
+        let root: RecordKey
+    }
+
+    private static func client(_ change: (inout ClientSettings) -> Void = { _ in }) -> ClientSettings {
+        var client = ClientSettings(clientID: "ios")
+        client.canCreateTransferToken = true
+        client.refreshToken.issuing = .always
+        change(&client)
+        return client
+    }
+
+    private static func requester(_ client: ClientSettings) throws -> TokenRequester {
+        TokenRequester(client: client, sender: try SignInBench().requester())
+    }
+
+    /// The browser's user lets an app sign in.
+    private static func join(
+        _ holder: GrantBench.Holder,
+        _ node: GrantBench.Node,
+        _ client: ClientSettings = client()
+    ) async throws -> App {
+        let wish = CodeWish(
+            client: client,
+            api: APISettings(audience: "https://api.example.com", scopes: ["orders"]),
+            scopes: ["openid", "offline_access"],
+            redirectURI: nil,
+            challenge: nil,
+            nonce: nil,
+            keyThumbprint: nil
+        )
+        let user = NewSession(key: holder.key, session: holder.session)
+        let code = try await node.tokens.issueCode(wish, to: user, isOfBrowser: true)
+        let tokens = try await node.tokens.redeem(
+            CodeRedemption(code: code, redirectURI: nil, verifier: nil),
+            for: try Self.requester(client)
+        )
+        return App(
+            client: client,
+            refreshToken: try #require(tokens.refresh),
+            access: try #require(tokens.access),
+            root: tokens.session.key
+        )
+    }
+
+    /// Refreshes the app's tokens.
+    private static func refresh(_ app: inout App, _ node: GrantBench.Node) async throws -> Session {
+        let tokens = try await node.tokens.refresh(
+            app.refreshToken,
+            .access(audience: nil, scopes: nil),
+            for: try self.requester(app.client)
+        )
+        app.refreshToken = try #require(tokens.refresh)
+        app.access = try #require(tokens.access)
+        return tokens.session.session
+    }
+
+    private static func refusal(_ app: App, _ node: GrantBench.Node) async throws -> Reason? {
+        let requester = try self.requester(app.client)
+        do throws(NotDone) {
+            _ = try await node.tokens.refresh(
+                app.refreshToken,
+                .access(audience: nil, scopes: nil),
+                for: requester
+            )
+            return nil
+        } catch {
+            return error.reason
+        }
+    }
+
+    @Test("A browser and an app hold one grant, and its sessions contain no time of renewal")
+    func holders() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        #expect(holder.session.sharedGrant != nil && holder.session.provider?.renewAt == nil)
+        let app = try await Self.join(holder, node)
+        let grant = try #require(try await bench.grant(holder, node))
+        #expect(grant.sessions == [holder.key, app.root])
+        #expect(grant.holders == [holder.session.lineage, app.root.lineage])
+        #expect(grant.following == nil, "an earlier version can read it")
+        let session = try #require(try await bench.session(app.root))
+        #expect(session.sharedGrant == holder.session.sharedGrant && session.lineage != holder.session.lineage)
+    }
+
+    @Test("A client that ignores its provider has no part in the grant, and is never asked about")
+    func ignoring() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node, Self.client { $0.refreshToken.provider = .ignore })
+        #expect(try await bench.session(app.root)?.sharedGrant == nil)
+        bench.provider.script(.ended)
+        bench.time.advance(by: .seconds(3600))
+        _ = try await Self.refresh(&app, node)
+        #expect(bench.provider.presented.isEmpty)
+    }
+
+    @Test("A disabled account: refresh, transfer token, web session and browser all end, with one call")
+    func disabledAccount() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let (one, other) = (bench.node(), bench.node())
+        let holder = try await bench.signIn(one)
+        let app = try await Self.join(holder, one)
+        let used = try await Self.web(of: app, one)
+        bench.time.advance(by: .seconds(890))
+        let minted = try await Self.minted(app, one)
+        bench.provider.script(.ended)
+        bench.time.advance(by: .seconds(20))
+        #expect(try await Self.refusal(app, other) == .refreshUserGone)
+        #expect(bench.events == [.ended(detail: "invalid_grant")])
+        #expect(try await bench.session(holder) == nil)
+        #expect(try await bench.session(app.root) == nil)
+        #expect(try await bench.session(try #require(bench.authority.key(.session, of: used.bytes))) == nil)
+        guard case .refused(.handoffUnknown, _) = try await Self.consume(minted, one) else {
+            Issue.record("the transfer token ends with its lineage")
+            return
+        }
+        #expect(try await Self.refusal(app, one) == .refreshUnknown)
+        for node in [one, other] { try await bench.settled(node) }
+        #expect(bench.events.count == 1)
+    }
+
+    @Test("The provider's no reaches an app that only mints, and a token that is presented")
+    func mintAndConsume() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let app = try await Self.join(holder, node)
+        bench.time.advance(by: .seconds(890))
+        let minted = try await Self.minted(app, node)
+        bench.provider.script(.ended)
+        bench.time.advance(by: .seconds(20))
+        guard case .refused(let reason, _) = try await Self.consume(minted, node) else {
+            Issue.record("the provider was not asked")
+            return
+        }
+        #expect(reason == .handoffUnknown || reason == .sessionRevoked)
+        await #expect(throws: NotDone.self) { try await Self.minted(app, node) }
+        #expect(bench.provider.presented.count == 0 && bench.events == [.ended(detail: "invalid_grant")])
+    }
+
+    @Test("New claims are in the next access token, in the web sessions, and in one line of the audit stream")
+    func newClaims() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        let web = try #require(bench.authority.key(.session, of: try await Self.web(of: app, node).bytes))
+        try await bench.settled(node)
+        bench.provider.set(["name": "Alice", "group": "interns"])
+        bench.time.advance(by: .seconds(900))
+        let session = try await Self.refresh(&app, node)
+        #expect(session.identity.traits["group"] == "interns")
+        try await bench.settled(node)
+        for key in [holder.key, web] {
+            #expect(try await bench.session(key)?.identity.traits["group"] == "interns")
+        }
+        #expect(bench.events == [.renewed, .changed(traits: ["group"])])
+        let event = try #require(bench.events[1].auditEvent(of: holder.session))
+        #expect(event.kind.rawValue == "session.traits_changed" && event.details.contains { $0 == ("traits", "group") })
+    }
+
+    @Test("Five refreshes at two gateways in one window: one call")
+    func oneCall() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let (one, other) = (bench.node(), bench.node())
+        let holder = try await bench.signIn(one)
+        var app = try await Self.join(holder, one)
+        var second = try await Self.join(holder, one, Self.client { $0.clientID = "android" })
+        bench.time.advance(by: .seconds(900))
+        for node in [one, other, one, other, one] {
+            _ = try await Self.refresh(&app, node)
+            _ = try await Self.refresh(&second, node)
+            bench.time.advance(by: .seconds(60))
+        }
+        #expect(bench.provider.presented.count == 1)
+    }
+
+    @Test("A refresh that is not due costs no look at the grant")
+    func notDue() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        var ignoring = try await Self.join(holder, node, Self.client { $0.refreshToken.provider = .ignore })
+        func calls(_ app: inout App) async throws -> Int {
+            let before = bench.store.calls
+            _ = try await Self.refresh(&app, node)
+            return bench.store.calls - before
+        }
+        bench.time.advance(by: .seconds(900))
+        #expect(try await calls(&app) > calls(&ignoring), "it is due")
+        #expect(try await calls(&app) == calls(&ignoring))
+        #expect(bench.provider.presented.count == 1)
+    }
+
+    @Test("A provider that is away for a day signs nobody out")
+    func outage() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        for _ in 0..<24 {
+            bench.provider.script(.later(nil), .later(.seconds(30)))
+            bench.time.advance(by: .seconds(3600))
+            _ = try await Self.refresh(&app, node)
+        }
+        #expect(try await bench.session(holder) != nil)
+        #expect(bench.provider.presented.isEmpty)
+    }
+
+    @Test("After confirm_within without an answer, a refresh is 503 and its token stays good")
+    func confirmWithin() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(
+            holder,
+            node,
+            Self.client {
+                $0.refreshToken.confirmEvery = .seconds(60)
+                $0.refreshToken.confirmWithin = .seconds(7200)
+            }
+        )
+        #expect(try await bench.grant(holder, node)?.following?.interval == .seconds(60))
+        for _ in 0..<3 {
+            bench.provider.script(.later(nil))
+            bench.time.advance(by: .seconds(2000))
+            _ = try await Self.refresh(&app, node)
+        }
+        bench.provider.script(.later(nil))
+        bench.time.advance(by: .seconds(2000))
+        #expect(try await Self.refusal(app, node) == .providerUnavailable)
+        bench.time.advance(by: .seconds(3700))
+        _ = try await Self.refresh(&app, node)
+        #expect(bench.events.last == .renewed)
+    }
+
+    @Test("A lost rotation signs nobody out; after confirm_within the app signs in again")
+    func unconfirmed() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var (limited, other) = (
+            try await Self.join(holder, node, Self.client { $0.refreshToken.confirmWithin = .seconds(3600) }),
+            try await Self.join(holder, node, Self.client { $0.clientID = "android" })
+        )
+        bench.provider.script(.answerLost, .ended)
+        bench.time.advance(by: .seconds(900))
+        _ = try await Self.refresh(&limited, node)
+        #expect(bench.events.last == .lost(detail: "invalid_grant"))
+        bench.time.advance(by: .seconds(3600))
+        #expect(try await Self.refusal(limited, node) == .refreshUnconfirmed)
+        _ = try await Self.refresh(&other, node)
+        #expect(try await bench.session(holder) != nil)
+    }
+
+    @Test("The browser signs out and the app goes on; the last holder revokes the tokens")
+    func signOut() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        let requester = try SignInBench().requester(cookies: [holder.token])
+        let ended = try await node.sessions.signOutBrowser(of: requester)
+        #expect(ended.map(\.tokens?.idToken) == [Secret("id-1")])
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.isEmpty && bench.provider.presented.isEmpty)
+        bench.time.advance(by: .seconds(900))
+        _ = try await Self.refresh(&app, node)
+        #expect(bench.provider.presented.count == 1)
+        try await node.tokens.revoke(app.refreshToken, for: try Self.requester(app.client))
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.map(\.refreshToken) == [Secret("refresh-2")])
+    }
+
+    @Test("A holder that has ended without a word does not keep the tokens alive")
+    func deadHolder() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let app = try await Self.join(holder, node)
+        try await node.sessions.endLineage(app.root.lineage)
+        _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.count == 1)
+    }
+
+    @Test("An app whose grant no longer exists ends at the next question")
+    func lostGrant() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let app = try await Self.join(holder, node)
+        let grant = try #require(holder.session.sharedGrant)
+        try await node.sessions.endLineage(grant.lineage)
+        bench.time.advance(by: .seconds(900))
+        #expect(try await Self.refusal(app, node) == .refreshUserGone)
+        #expect(try await bench.session(app.root) == nil)
+    }
+
+    @Test("Whatever the provider answers, only its no ends a session", arguments: 0..<40)
+    func onlyNoEnds(seed: UInt64) async throws {
+        var random = SeededNumbers(seed: seed)
+        let bench = GrantBench(isShared: true)
+        let nodes = [bench.node(), bench.node()]
+        let holder = try await bench.signIn(nodes[0])
+        var app = try await Self.join(holder, nodes[0])
+        for _ in 0..<12 {
+            let harmless: [RotatingProvider.Fate] = [.answered, .later(nil), .later(.seconds(20))]
+            bench.provider.script(harmless.randomElement(using: &random) ?? .answered)
+            bench.time.advance(by: .seconds(Int64.random(in: 1...1800, using: &random)))
+            _ = try await Self.refresh(&app, nodes[Int.random(in: 0...1, using: &random)])
+        }
+        #expect(try await bench.session(holder) != nil)
+        for node in nodes { try await bench.settled(node) }
+        bench.provider.clearScript()
+        bench.provider.script(.ended)
+        bench.time.advance(by: .seconds(4000))
+        #expect(try await Self.refusal(app, nodes[0]) == .refreshUserGone)
+        #expect(try await bench.session(holder) == nil)
+    }
+
+    // MARK: Transfer tokens
+
+    private static func minted(_ app: App, _ node: GrantBench.Node) async throws -> Secret {
+        try await node.mint.mint(.session(app.root), host: nil, for: try self.requester(app.client)).token
+    }
+
+    private static func consume(_ token: Secret, _ node: GrantBench.Node) async throws -> HandoffOutcome {
+        var web = ClientSettings(clientID: "web")
+        web.allowsCookie = true
+        let requester = try SignInBench().requester()
+        let request = HandoffRequest(
+            token: token.bytes,
+            transport: .cookie,
+            authority: SignInBench.host,
+            client: web,
+            device: DeviceFacts(address: requester.address, asn: nil, userAgent: nil),
+            existing: nil,
+            attempt: AttemptSecret(),
+            requestID: "r"
+        )
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        return try await node.consumer.consume(request, on: loop).get().outcome
+    }
+
+    /// The token of a web session that the app handed off.
+    private static func web(of app: App, _ node: GrantBench.Node) async throws -> Secret {
+        guard case .signedIn(let token, _, _) = try await self.consume(try await self.minted(app, node), node) else {
+            throw NotDone(.handoffUnknown)
+        }
+        return token
+    }
+}
