@@ -175,6 +175,8 @@ package struct Endpoint: Sendable {
     package let isApp: Bool
     /// Whether the endpoint passes requests on to the provider, and so sees the target and the credentials as sent.
     package let passesOn: Bool
+    /// Whether a session-transfer token in a request signs its user in before the handler runs, as on the route of `/`.
+    package var usesTransferTokens = false
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
     /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).

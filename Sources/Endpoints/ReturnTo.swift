@@ -13,10 +13,13 @@ package enum ReturnTo {
 
     /// The prefixes of the paths of the gateway's own pages.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
+    /// The paths of the page of the user's sessions.
+    private static let sessionsPages = [SessionsPage.path, PageDesign.oauth2ProxyBase + SessionsPage.path]
 
     /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. The page
-    /// is `/` unless there is exactly one value, and that is safe and not one of the gateway's own pages, which
-    /// redirect. Another host's request for a ticket (`TicketPath.share`) is accepted: the user signs in for it.
+    /// is `/` unless there is exactly one value, and that is safe and not one of the gateway's own pages, most of which
+    /// redirect. The page of the user's sessions is accepted, and another host's request for a ticket
+    /// (`TicketPath.share`): the user signs in for it.
     ///
     /// - Parameters:
     ///   - origin: The origin of the host. A URL on it becomes the path there. `nil` to accept paths only.
@@ -26,7 +29,8 @@ package enum ReturnTo {
         var target = values[0]
         if let origin, let url = Self.url(target), url.origin == origin { target = url.path }
         guard let path = self.sanitized(target, without: name) else { return "/" }
-        return self.ownPages.contains { path.hasPrefix($0) } && !TicketPath.asks(path) ? "/" : path
+        guard self.ownPages.contains(where: path.hasPrefix) else { return path }
+        return TicketPath.asks(path) || self.sessionsPages.contains(path) ? path : "/"
     }
 
     /// Splits an http or https URL into its origin as browsers write it (`WebOrigin`) and the rest, which begins with

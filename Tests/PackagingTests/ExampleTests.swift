@@ -22,9 +22,13 @@ import Testing
               from './\(Self.folder)/react-native/webApp.mjs';
             import assert from 'node:assert';
             const origin = 'https://app.example.com';
-            let kept = {refreshToken: 'R1'}, sent = [], status = 200, error = null;
+            let kept = {refreshToken: 'R1'}, sent = [], asked = [], status = 200, error = null;
             const store = {load: async () => kept, save: async next => (kept = next), delete: async () => (kept = null)};
             globalThis.fetch = async (url, options) => {
+              if (url.includes('/sessions')) {
+                asked.push([options.method, url, options.headers.Authorization]);
+                return {status: url.endsWith('/sessions') ? 200 : 204, text: async () => '[{"id":"S1"}]'};
+              }
               sent.push({url, body: JSON.parse(options.body)});
               if (error) throw error;
               const next = sent.length + 1;
@@ -39,6 +43,13 @@ import Testing
             assert.deepEqual(sent[1], {url: `${origin}:8443/oauth/token`, body: {client_id: 'ios',
               grant_type: 'refresh_token', refresh_token: 'R2', audience: 'urn:app.example.com:session_transfer'}});
             assert.deepEqual(kept, {refreshToken: 'R4'});
+            const others = await session.otherSessions();
+            assert.deepEqual(others, [{id: 'S1'}]);
+            await session.endSession(others[0]);
+            await session.endOtherSessions();
+            const list = `${origin}:8443/sessions`;
+            assert.deepEqual(asked, [['GET', list, 'Bearer T2'], ['DELETE', `${list}/S1`, 'Bearer T2'],
+              ['DELETE', list, 'Bearer T2']]);
             status = 503;
             await assert.rejects(session.transferToken(), {kind: 'unavailable', after: 7});
             error = new TypeError('no network');
@@ -127,7 +138,7 @@ import Testing
                 "__Host-sallyport-native", "session_transfer_token", "session_transfer\"", "return_to",
                 "/.sallyport/login",
                 "/oauth/token", "/oauth/revoke", "/oidc/logout", ":session_transfer", "/self-service/login/api",
-                "/sessions/token-exchange", "/self-service/logout/api", "redirect_browser_to",
+                "/sessions/token-exchange", "/self-service/logout/api", "redirect_browser_to", "issued_at",
             ] { #expect(text.replacing("'", with: "\"").contains(name), "\(app): \(name)") }
         }
     }

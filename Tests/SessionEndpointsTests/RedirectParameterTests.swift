@@ -36,6 +36,13 @@ struct RedirectParameterTests {
         for own in ["/.sallyport/login", "/.sallyport/callback?code=x", "/.sallyport/", "/.sallyport/x/y"] {
             #expect(ReturnTo.page([own], without: Self.parameter) == "/")
         }
+        let sessions = "/.sallyport/sessions"
+        for own in ["\(sessions)/", "\(sessions)/x", "\(sessions)?x", "\(sessions)#x", "/x\(sessions)2"] {
+            #expect((ReturnTo.page([own], without: Self.parameter) == "/") == own.hasPrefix("/.s"), "\(own)")
+        }
+        for own in [sessions, "/oauth2\(sessions)"] {
+            #expect(ReturnTo.page([own], without: Self.parameter) == own)
+        }
         #expect(ReturnTo.page([], without: Self.parameter) == "/")
         #expect(ReturnTo.page(["/.sallyports"], without: Self.parameter) == "/.sallyports")
     }

@@ -187,6 +187,48 @@ struct SessionListTests {
         #expect(try await gateway.post(path, "other=1", cookies: [desk]).status == 400)
     }
 
+    @Test("The app that handed its user off belongs to this session: it is marked, and not ended with the others")
+    func handedOff() async throws {
+        let gateway = try Gateway()
+        let native = try await gateway.nativeToken()
+        let desk = try await gateway.signInBrowser()
+        let app = try #require(gateway.authority.key(.session, of: Array(native.utf8)))
+        var session = try #require(try await gateway.store.session(app, on: gateway.loop).get()).record
+        let (token, key) = gateway.authority.make(.session, in: session.lineage)
+        (session.id, session.kind) = (gateway.authority.newSessionID(), .web)
+        (session.origin, session.host) = (.transfer, gateway.host)
+        try await gateway.store.create(NewSession(key: key, session: session), on: gateway.loop).get()
+        let web = String(decoding: token.bytes, as: UTF8.self)
+
+        let path = "/.sallyport/sessions"
+        let page = try await gateway.send("GET", path, fields: Gateway.cookies([web]))
+        #expect(page.text.matches(of: /class="here"/).count == 2, "\(page.text)")
+        #expect(page.text.matches(of: /name="session"/).count == 1)
+        #expect(try await gateway.post(path, "others=1", cookies: [web]).status == 303)
+        #expect(try await gateway.session(desk).status == 401)
+        #expect(try await gateway.session(web).status == 200)
+        #expect(try await gateway.whoami(("x-session-token", native)).status == 200)
+
+        let alone = try await gateway.send("GET", path, fields: Gateway.cookies([web]))
+        #expect(alone.status == 200 && !alone.text.contains("Sign out everywhere else"))
+        let own = "/sessions/\(try await self.id(gateway, native))"
+        #expect(try await gateway.send("DELETE", own, fields: Gateway.cookies([web]) + Self.origin).status == 400)
+        // To the app, the page in its WebView is another session.
+        let ended = try await gateway.send("DELETE", "/sessions", fields: [("x-session-token", native)])
+        #expect(ended.document == ["count": 1])
+        #expect(try await gateway.session(web).status == 401)
+        #expect(try await gateway.whoami(("x-session-token", native)).status == 200)
+    }
+
+    @Test("Without a session the page leads to the sign-in, which leads back to it")
+    func signIn() async throws {
+        let gateway = try Gateway()
+        let path = "/.sallyport/sessions"
+        #expect(try await gateway.send("GET", path).signIn == "/.sallyport/login?return_to=\(path)")
+        let answer = try await gateway.post("/.sallyport/login", "\(Gateway.credentials)&return_to=\(path)")
+        #expect(answer.status == 303 && answer.value("location") == path)
+    }
+
     @Test(
         "A device has the name that people know",
         arguments: [

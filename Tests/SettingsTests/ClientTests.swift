@@ -75,6 +75,13 @@ struct ClientTests {
         )
     }
 
+    @Test("a client manages sessions only if its settings say so")
+    func manageSessions() {
+        #expect(Self.client()?.managesSessions == false)
+        #expect(Self.client("manage_sessions: false")?.managesSessions == false)
+        #expect(Self.client("manage_sessions: true")?.managesSessions == true)
+    }
+
     @Test("without a method a client may use each for which it has a secret or key; without both it is public")
     func methods() throws {
         let plain = try #require(Self.client())

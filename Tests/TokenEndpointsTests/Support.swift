@@ -40,6 +40,8 @@ final class TokenBench: Sendable {
     let authorization: AuthorizationEndpoint
     let pushed: PushedRequestEndpoint
     let userInfo: UserInfoEndpoint
+    /// The endpoints below `/sessions`.
+    let sessionEndpoints: [Endpoint]
     let records = Records()
     let registry: ClientRegistry
     /// Made once: a key takes a tenth of a second.
@@ -184,6 +186,10 @@ final class TokenBench: Sendable {
             users: RealmUsers(.default, records, clients: registry),
             journal: AuditJournal { _ in true }
         )
+        let accessTokens = AccessTokenSessions(tokens: tokens, clients: registry, proofs: proofs)
+        self.sessionEndpoints =
+            NativeSessionEndpoints(sessions: sessions, accessTokens: accessTokens).endpoints
+            + SessionListEndpoints(users: UserSessions(sessions: sessions), accessTokens: accessTokens).endpoints
         self.revocation = RevocationEndpoint(authentication: authentication, tokens: tokens, sessions: sessions)
         self.introspection = IntrospectionEndpoint(
             authentication: authentication,

@@ -105,7 +105,7 @@ struct AuthorizationRequest: Sendable {
             self.wish = CodeWish(
                 client: client,
                 api: api,
-                scopes: APIDirectory.granted(wanted, of: api, hasRefresh: true),
+                scopes: APIDirectory.granted(wanted, of: api, to: client, hasRefresh: true),
                 redirectURI: redirect,
                 challenge: response == .code ? try Self.challenge(values, client) : nil,
                 nonce: values["nonce"],

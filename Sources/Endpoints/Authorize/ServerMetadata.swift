@@ -64,7 +64,7 @@ package struct ServerMetadata: Sendable {
             "subject_types_supported": ["public"],
             "id_token_signing_alg_values_supported": ["RS256"],
             "dpop_signing_alg_values_supported": .array(DPoPJudge.algorithms.map { .string($0.rawValue) }),
-            "scopes_supported": .array(APIDirectory.ownScopes.map { .string($0) }),
+            "scopes_supported": .array((APIDirectory.ownScopes + [APIDirectory.sessions]).map { .string($0) }),
             "claims_supported": .array((["sub"] + UserInfoClaims.names).map { .string($0) }),
         ]
         for endpoint in ["token", "revocation", "introspection"] {

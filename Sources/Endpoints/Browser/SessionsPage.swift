@@ -31,7 +31,9 @@ package struct SessionsPage: Sendable {
     }
 
     package var endpoint: Endpoint {
-        .everywhere(Self.path, ["GET", "HEAD", "POST"], answer: self.answer)
+        var endpoint = Endpoint.everywhere(Self.path, ["GET", "HEAD", "POST"], answer: self.answer)
+        endpoint.usesTransferTokens = true
+        return endpoint
     }
 
     @Sendable
@@ -50,8 +52,7 @@ package struct SessionsPage: Sendable {
             let form = try? BodyParameters(request, accepting: [.form])
             let id = form?.text("session")
             guard id != nil || form?.text(Self.others) != nil else { return self.refuse(.requestParameters, request) }
-            let all = try await self.users.all(withUserOf: current)
-            for found in all where found.key != current.key && (id == nil || found.session.id == id) {
+            for found in try await self.users.others(than: current) where id == nil || found.session.id == id {
                 try await self.users.end(found, for: requester)
             }
             return .seeOther(Self.path)
@@ -61,26 +62,33 @@ package struct SessionsPage: Sendable {
     }
 
     private func refuse(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
-        .problem(
+        var response = EndpointResponse.problem(
             reason,
             requestID: request.requestID,
             loginURL: request.signInURL,
             fields: self.cookies.clearing(for: reason, request)
         )
+        response.signIn = SignInPath.leading(to: Self.path.utf8, demanding: SignInDemand())
+        return response
     }
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let found = try await self.users.all(withUserOf: current)
-        // The current session comes first: users look for it, and compare other sessions with it.
-        let all = [found.first { $0.key == current.key } ?? current] + found.filter { $0.key != current.key }
+        // The current session comes first: users look for it, and compare other sessions with it. The app from which it
+        // comes is next.
+        let own = found.filter { $0.key != current.key && $0.isSignIn(of: current) }
+        let others = found.filter { !$0.isSignIn(of: current) }
         let pages = request.pages
         let language = pages.language
-        let items = all.map { Self.item($0, isCurrent: $0.key == current.key, pages) }
+        let used = found.first { $0.key == current.key } ?? current
+        let items =
+            ([used] + own).map { Self.item($0, isCurrent: true, pages) }
+            + others.map { Self.item($0, isCurrent: false, pages) }
         let advice = language.html(self.arePasswordsHere ? .sessionsAdvice : .sessionsAdviceProvider)
         let change = pages.changePasswordURL.map { url in
             #" <a href="\#(HTMLText.escaped(url))">\#(language.html(.sessionsChangePassword))</a>"#
         }
-        let others = """
+        let endOthers = """
             <form method="post" action="\(pages.path(Self.path))">
             <input type="hidden" name="\(Self.others)" value="1">
             <button class="quiet end" type="submit">\(language.html(.sessionsOthers))</button>
@@ -97,7 +105,7 @@ package struct SessionsPage: Sendable {
                     <ul class="list">
                     \(items.joined(separator: "\n"))
                     </ul>
-                    \(all.count > 1 ? others : "")\
+                    \(others.isEmpty ? "" : endOthers)\
                     <a class="way quiet" href="\(pages.path(Page.logout))">\(language.html(.sessionsSignOutHere))</a>
                     <p class="back"><a href="/">\(language.html(.linkStart))</a></p>
                     """,

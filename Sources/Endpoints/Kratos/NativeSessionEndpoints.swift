@@ -8,11 +8,19 @@ package struct NativeSessionEndpoints: Sendable {
     private let sessions: SessionService
     /// The service that finds the sessions for `whoami`.
     private let shown: SessionService
+    private let accessTokens: AccessTokenSessions?
 
-    /// - Parameter resolvers: The resolvers that find the sessions for `whoami`. `nil` to read each from the store.
-    package init(sessions: SessionService, resolvers: SessionResolvers? = nil) {
+    /// - Parameters:
+    ///   - resolvers: The resolvers that find the sessions for `whoami`. `nil` to read each from the store.
+    ///   - accessTokens: The finder of access tokens' sessions. `nil` if no access token is accepted.
+    package init(
+        sessions: SessionService,
+        resolvers: SessionResolvers? = nil,
+        accessTokens: AccessTokenSessions? = nil
+    ) {
         self.sessions = sessions
         self.shown = sessions.showing(resolvers)
+        self.accessTokens = accessTokens
     }
 
     package var endpoints: [Endpoint] {
@@ -27,7 +35,8 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// Answers `/sessions/whoami` with the session of `X-Session-Token`, otherwise of the cookie, otherwise of
-    /// `Authorization: Bearer`. The first decides. As in Kratos, a cookie that is not the gateway's is skipped.
+    /// `Authorization`. The first decides. As in Kratos, a cookie that is not the gateway's is skipped. An access token
+    /// of the gateway must have the scope `openid`.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.parameters("tokenize_as").isEmpty else {
@@ -38,38 +47,60 @@ package struct NativeSessionEndpoints: Sendable {
             )
         }
         do {
-            let found = try await self.presented(request, in: self.shown)
+            let presented = try await self.presented(request, with: APIDirectory.openID, in: self.shown)
+            let session = presented.found.session
             return .json(
                 200,
-                SessionDocument.document(found.session, origin: request.origin, now: self.sessions.clock.now()),
+                SessionDocument.document(session, origin: request.origin, now: self.sessions.clock.now()),
                 fields: [
-                    ("x-kratos-authenticated-identity-id", PercentCoding.encoded(found.session.identity.id)),
+                    ("x-kratos-authenticated-identity-id", PercentCoding.encoded(session.identity.id)),
                     ("vary", "Cookie, Authorization, X-Session-Token"),
-                ]
+                ] + presented.fields
             )
         } catch {
             // Missing, unknown, expired and ended sessions get one answer.
-            return Herodot.notDone(error, to: request)
-                ?? Herodot.error(error.reason, "No valid session credentials found in the request.", to: request)
+            let text = "No valid session credentials found in the request."
+            return Herodot.refused(error, text, needing: APIDirectory.openID, to: request)
         }
     }
 
-    /// Returns the live session that the request presents, read from the store.
-    func presented(_ request: EndpointRequest) async throws(NotDone) -> FoundSession {
-        try await self.presented(request, in: self.sessions)
+    /// Returns the live session that the request presents, read from the store, for listing and ending sessions. An
+    /// access token must have the scope `sessions`, including one of the provider, which apps also show to APIs.
+    ///
+    /// - Throws: The causes that `Herodot.refused` turns into answers.
+    func presented(_ request: EndpointRequest) async throws -> PresentedSession {
+        let presented = try await self.presented(request, with: APIDirectory.sessions, in: self.sessions)
+        let found = presented.found
+        guard found.key.kind != .foreignSession || found.session.scopes.contains(APIDirectory.sessions) else {
+            throw NotDone(.requireScopes)
+        }
+        return presented
     }
 
+    /// - Parameter scope: The scope that an access token of the gateway must have.
     private func presented(
         _ request: EndpointRequest,
+        with scope: String,
         in sessions: SessionService
-    ) async throws(NotDone) -> FoundSession {
+    ) async throws -> PresentedSession {
         let requester = request.requester
-        if let token = request.credentials.sessionToken { return try await sessions.native(token) }
-        if requester.cookies.contains(where: sessions.isSessionSyntax) { return try await sessions.web(requester) }
-        guard case .bearer(let token) = request.credentials.authorization, !token.bytes.isEmpty else {
-            throw NotDone(.credentialMissing)
+        let token: Secret
+        if let explicit = request.credentials.sessionToken {
+            token = explicit
+        } else if requester.cookies.contains(where: sessions.isSessionSyntax) {
+            return PresentedSession(found: try await sessions.web(requester))
+        } else {
+            switch request.credentials.authorization {
+            case .bearer(let bearer) where !bearer.bytes.isEmpty: token = bearer
+            // Only access tokens can be bound to a key.
+            case .dpop(let bound) where TokenAuthority.isWellFormed(.access, bound.bytes): token = bound
+            default: throw NotDone(.credentialMissing)
+            }
         }
-        return try await sessions.native(token)
+        guard let accessTokens = self.accessTokens, TokenAuthority.isWellFormed(.access, token.bytes) else {
+            return PresentedSession(found: try await sessions.native(token))
+        }
+        return try await accessTokens.session(of: token, with: scope, in: request, by: sessions)
     }
 
     /// Answers `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made

@@ -7,24 +7,28 @@ package struct SessionListEndpoints: Sendable {
     private let users: UserSessions
     private let native: NativeSessionEndpoints
 
-    package init(users: UserSessions) {
+    /// - Parameter accessTokens: The finder of access tokens' sessions. `nil` if no access token is accepted.
+    package init(users: UserSessions, accessTokens: AccessTokenSessions? = nil) {
         self.users = users
-        self.native = NativeSessionEndpoints(sessions: users.sessions)
+        self.native = NativeSessionEndpoints(sessions: users.sessions, accessTokens: accessTokens)
     }
 
     package var endpoints: [Endpoint] {
         [
             .kratos("/sessions", ["GET", "HEAD", "DELETE"], outlivesClient: true) { request in
-                await self.asUser(request) { current throws(NotDone) in
+                await self.asUser(request) { presented throws(NotDone) in
                     request.method == "DELETE"
-                        ? try await self.endOthers(current, request) : try await self.list(current, request)
+                        ? try await self.endOthers(presented.found, request)
+                        : try await self.list(presented.found, request)
                 }
             },
             .kratos("/sessions/{id}", ["DELETE"], outlivesClient: true) { request in
-                await self.asUser(request) { current throws(NotDone) in try await self.end(current, request) }
+                await self.asUser(request) { presented throws(NotDone) in try await self.end(presented, request) }
             },
             .kratos("/sessions/{id}/extend", ["PATCH"], outlivesClient: true) { request in
-                await self.asUser(request) { current throws(NotDone) in try await self.extend(current, request) }
+                await self.asUser(request) { presented throws(NotDone) in
+                    try await self.extend(presented.found, request)
+                }
             },
         ]
     }
@@ -32,23 +36,26 @@ package struct SessionListEndpoints: Sendable {
     /// Answers as the user of the presented session. For unsafe methods, only a page of this host may send the cookie.
     private func asUser(
         _ request: EndpointRequest,
-        _ answer: (FoundSession) async throws(NotDone) -> EndpointResponse
+        _ answer: (PresentedSession) async throws(NotDone) -> EndpointResponse
     ) async -> EndpointResponse {
         do {
-            let found = try await self.native.presented(request)
+            let presented = try await self.native.presented(request)
+            let session = presented.found.session
             // An actor neither sees nor ends the user's other sessions.
-            guard found.session.actor == nil else {
+            guard session.actor == nil else {
                 return Herodot.error(.requireActor, "Somebody acts for the user in this session.", to: request)
             }
-            let isSafe = found.session.kind == .native || ["GET", "HEAD"].contains(request.method)
+            let isSafe = session.kind == .native || ["GET", "HEAD"].contains(request.method)
             guard isSafe || SameOrigin.isProven(request) else {
                 await self.users.sessions.recordDenial(.requestCrossSite, for: request.requester)
                 return Herodot.error(.requestCrossSite, "The request did not come from this site.", to: request)
             }
-            return try await answer(found)
+            var response = try await answer(presented)
+            response.fields += presented.fields
+            return response
         } catch {
-            return Herodot.notDone(error, to: request)
-                ?? Herodot.error(error.reason, "No valid session cookie found.", to: request)
+            let text = "No valid session cookie found."
+            return Herodot.refused(error, text, needing: APIDirectory.sessions, to: request)
         }
     }
 
@@ -58,7 +65,7 @@ package struct SessionListEndpoints: Sendable {
 
     /// Answers `GET /sessions?page=&per_page=` with the user's other sessions. Pages begin with 1.
     private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
-        let others = try await self.others(current)
+        let others = try await self.users.others(than: current)
         let size = Self.number("per_page", request).map { min(max($0, 1), Self.mostPerPage) } ?? Self.mostPerPage
         let page = max(Self.number("page", request) ?? 1, 1)
         let start = (page - 1).multipliedReportingOverflow(by: size)
@@ -81,20 +88,15 @@ package struct SessionListEndpoints: Sendable {
         request.parameters(name).first.flatMap { $0.utf8.count <= 9 ? Int($0) : nil }
     }
 
-    private func others(_ current: FoundSession) async throws(NotDone) -> [FoundSession] {
-        try await self.users.all(withUserOf: current).filter { $0.key != current.key }
-    }
-
     // MARK: End and extend
 
-    /// Answers `DELETE /sessions`: ends all sessions of the user except the current one.
+    /// Answers `DELETE /sessions`: ends all sessions of the user except those of the current sign-in.
     private func endOthers(
         _ current: FoundSession,
         _ request: EndpointRequest
     ) async throws(NotDone) -> EndpointResponse {
-        let others = try await self.others(current)
-        let requester = request.requester
-        for other in others { try await self.users.end(other, sparing: current, for: requester) }
+        let others = try await self.users.others(than: current)
+        for other in others { try await self.users.end(other, for: request.requester) }
         return .json(200, ["count": .integer(Int64(others.count))])
     }
 
@@ -108,10 +110,17 @@ package struct SessionListEndpoints: Sendable {
         }
     }
 
-    /// Answers `DELETE /sessions/{id}` with 204, also for a session that has ended or belongs to another user.
-    private func end(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+    /// Answers `DELETE /sessions/{id}` with 204. For a session that has ended or belongs to another user, the answer is
+    /// 404 to an access token, and 204 to a session token or cookie, as in Kratos.
+    private func end(
+        _ presented: PresentedSession,
+        _ request: EndpointRequest
+    ) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request) else { return Self.malformedID(request) }
-        guard id != KratosID.uuid(.session, of: current.session.id) else {
+        let current = presented.found
+        let found = try await self.named(id, current)
+        let isOwn = found.map { $0.isSignIn(of: current) } ?? (id == KratosID.uuid(.session, of: current.session.id))
+        guard !isOwn else {
             return Herodot.error(
                 .requestParameters,
                 "The current session cannot be revoked. Use the logout endpoint instead.",
@@ -119,9 +128,8 @@ package struct SessionListEndpoints: Sendable {
                 message: "cannot revoke current session"
             )
         }
-        if let found = try await self.named(id, current) {
-            try await self.users.end(found, for: request.requester)
-        }
+        guard let found else { return presented.isByAccessToken ? Self.missing(request) : .noContent() }
+        try await self.users.end(found, for: request.requester)
         return .noContent()
     }
 
@@ -133,7 +141,7 @@ package struct SessionListEndpoints: Sendable {
         guard let id = Self.id(request) else { return Self.malformedID(request) }
         let isCurrent = id == KratosID.uuid(.session, of: current.session.id)
         guard let found = isCurrent ? current : try await self.named(id, current) else {
-            return Herodot.error(.sessionUnknown, "The session could not be found.", to: request, status: 404)
+            return Self.missing(request)
         }
         try await self.users.touch(found)
         let now = self.users.sessions.clock.now()
@@ -142,6 +150,10 @@ package struct SessionListEndpoints: Sendable {
 
     private static func id(_ request: EndpointRequest) -> String? {
         request.pathParameter("id").flatMap { UUIDText.bytes($0) == nil ? nil : $0.lowercased() }
+    }
+
+    private static func missing(_ request: EndpointRequest) -> EndpointResponse {
+        Herodot.error(.sessionUnknown, "The session could not be found.", to: request, status: 404)
     }
 
     private static func malformedID(_ request: EndpointRequest) -> EndpointResponse {

@@ -16,7 +16,12 @@ extension TokenEndpoint {
         }
         let exchange: TokenExchange
         do {
-            exchange = try TokenExchange(parameters, targets: self.targets, apis: self.tokens.apis)
+            exchange = try TokenExchange(
+                parameters,
+                of: requester.client,
+                targets: self.targets,
+                apis: self.tokens.apis
+            )
         } catch {
             if error.reason == .oauthInvalidTarget { self.tokens.refuse(.exchanged, error.reason, by: requester) }
             throw error
@@ -65,7 +70,7 @@ extension TokenEndpoint {
         }
         // "If you don't request specific scopes, all scopes defined for the audience will be returned."
         let wanted = try parameters.scopes() ?? ["openid", "profile", "email"] + (api?.scopes ?? [])
-        let scopes = APIDirectory.granted(wanted, of: api, hasRefresh: true)
+        let scopes = APIDirectory.granted(wanted, of: api, to: requester.client, hasRefresh: true)
         let profile: SocialProfile?
         do {
             profile = try parameters.value("user_profile").map { (value) throws(SocialProfileError) in

@@ -28,8 +28,13 @@ package struct TokenExchange: Sendable, Equatable {
     package var actorToken: Secret?
     package var target: Target
 
-    /// Validates the parameters. `targets` and `apis` are the audiences that this gateway serves.
-    package init(_ request: TokenRequest, targets: TransferTargets, apis: APIDirectory) throws(OAuthError) {
+    /// Validates the parameters of a client. `targets` and `apis` are the audiences that this gateway serves.
+    package init(
+        _ request: TokenRequest,
+        of client: ClientSettings,
+        targets: TransferTargets,
+        apis: APIDirectory
+    ) throws(OAuthError) {
         self.subjectToken = Secret(try request.required("subject_token"))
         try Self.check(try request.required("subject_token_type"), of: self.subjectToken, "subject_token_type")
         let actorType = try request.text("actor_token_type")
@@ -55,7 +60,8 @@ package struct TokenExchange: Sendable, Equatable {
         let wanted = try request.scopes()
         do throws(NotDone) {
             let api = try apis.target(audience)
-            self.target = .access(api, scopes: APIDirectory.granted(wanted, of: api, hasRefresh: false))
+            let scopes = APIDirectory.granted(wanted, of: api, to: client, hasRefresh: false)
+            self.target = .access(api, scopes: scopes)
         } catch {
             throw OAuthError(error)
         }

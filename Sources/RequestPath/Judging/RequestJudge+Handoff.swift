@@ -17,6 +17,8 @@ final class HandoffTrial {
 
     /// The route's web client. Its settings apply to the tokens.
     let client: ClientSettings
+    /// The page of the gateway that the request is for. `nil` if it is for an app.
+    let page: OutOfLine<EndpointCall>?
     /// The token in the query, or the token that was moved from the query into the attempt cookie.
     var parameter: HandoffParameter.Found?
     /// True if `parameter` was found in the attempt cookie.
@@ -38,8 +40,9 @@ final class HandoffTrial {
     /// True if the latest look-up was for the provider's own cookie.
     var isProvidersAsked = false
 
-    init(client: ClientSettings, parameter: HandoffParameter.Found?) {
+    init(client: ClientSettings, parameter: HandoffParameter.Found?, page: OutOfLine<EndpointCall>?) {
         self.client = client
+        self.page = page
         self.parameter = parameter
     }
 }
@@ -51,7 +54,12 @@ final class HandoffTrial {
 /// query is used even if the cookie contains a stale token.
 extension RequestJudge {
     /// Handles the first transfer token. Returns `nil` if the request continues without one.
-    mutating func beginHandoff(_ given: borrowing RoutedRequest) -> JudgeAction? {
+    ///
+    /// - Parameter page: The page of the gateway that the request is for. `nil` if it is for an app.
+    mutating func beginHandoff(
+        _ given: borrowing RoutedRequest,
+        before page: OutOfLine<EndpointCall>? = nil
+    ) -> JudgeAction? {
         let isPreview = Navigation.isPreview(given.head, given.base)
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.
@@ -63,7 +71,7 @@ extension RequestJudge {
         guard let client = given.client,
             client.isKnown(to: given.host.settings.providers)
         else { return nil }
-        let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
+        let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter, page: page)
         // A link on another site must not use the moved token: the token belongs to a different navigation.
         if trial.parameter == nil, let token = self.credentials.movedToken, !given.isCrossSite {
             trial.parameter = HandoffParameter.Found(value: token)
@@ -228,7 +236,8 @@ extension RequestJudge {
 
     /// Continues with the outcome of consuming a transfer token.
     package mutating func handoffEnded(_ judged: JudgedHandoff, _ given: JudgingContext) -> JudgeAction {
-        self.onRoute(given) { $0.continueAfter(judged, $1) }
+        defer { self.leaveRoute() }
+        return self.onRoute(given) { $0.continueAfter(judged, $1) }
     }
 
     private mutating func continueAfter(_ judged: JudgedHandoff, _ given: borrowing RoutedRequest) -> JudgeAction {
@@ -295,6 +304,7 @@ extension RequestJudge {
             return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
         if let action = self.tryParameter(trial, given) { return action }
+        if let page = trial.page { return .collect(page) }
         return self.askForSession(given, hasCookieEnded: hasCookieEnded)
     }
 }

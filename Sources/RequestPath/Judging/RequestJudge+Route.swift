@@ -131,7 +131,8 @@ extension RequestJudge {
             design: configuration.settings.pages
         )
         request.certificate = self.findings.certificate
-        return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
+        let call = OutOfLine(EndpointCall(endpoint: endpoint, request: request))
+        return endpoint.usesTransferTokens ? self.handOff(before: call, on: host, given) : .collect(call)
     }
 
     /// Answers a request for another product's portal, at a path that no app would answer. Returns `nil` for other

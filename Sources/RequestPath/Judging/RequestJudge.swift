@@ -151,6 +151,7 @@ package struct RequestJudge {
         case .session, .redeeming, .proven:
             return .answer(.problem(reason, requestID: self.findings.requestID))
         case .existing(let trial), .consuming(let trial):
+            defer { self.leaveRoute() }
             return self.onRoute(given) { .answer($0.postpone(trial, error, reason, $1)) }
         case .head, .ended:
             preconditionFailure("the store was reported unavailable but was not asked")

@@ -107,6 +107,11 @@ extension Section {
             "Issues tokens to the client only with a proof of possession of a key (DPoP), and binds them to that key."
         ),
         SettingsKey(
+            "manage_sessions",
+            at: \ClientSettings.managesSessions,
+            "Lets the client request the scope sessions, with which it lists and ends its users' sessions. Only for your own apps."
+        ),
+        SettingsKey(
             "session_transfer",
             .section(.sessionTransfer),
             "Auth0's object of this name, with three additional keys."

@@ -33,6 +33,8 @@ package struct ClientSettings: Sendable, Equatable {
     package var trustsAddressField = false
     /// Whether the client must prove possession of a key to get tokens, which are then bound to the key (RFC 9449).
     package var requiresProof = false
+    /// Whether the client may get the scope `sessions`, with which it lists and ends its users' sessions.
+    package var managesSessions = false
     package var canCreateTransferToken = false
     /// Whether the client may get a refresh token from a sign-in with a transfer token.
     package var allowsRefreshAfterTransfer = false

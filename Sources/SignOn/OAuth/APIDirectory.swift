@@ -5,7 +5,9 @@ package import Vocabulary
 package struct APIDirectory: Sendable {
     /// The scopes that belong to no API: for claims (OpenID Connect Core 5.4) and the refresh token (11).
     package static let ownScopes = [Self.openID, "profile", "email", "phone", "address", Self.offlineAccess]
-    static let openID = "openid"
+    package static let openID = "openid"
+    /// The scope with which a client that may manage sessions lists and ends its users' sessions.
+    package static let sessions = "sessions"
     package static let offlineAccess = "offline_access"
     /// The lifetime of an access token for no API.
     static let usualLifetime = Duration.seconds(3600)
@@ -39,10 +41,17 @@ package struct APIDirectory: Sendable {
     /// - Parameters:
     ///   - wanted: The requested scopes. `nil` if all scopes of the API are granted (a documented default, RFC 6749
     ///     3.3).
+    ///   - client: The client that gets the scopes.
     ///   - hasRefresh: Whether the grant can yield a refresh token.
-    package static func granted(_ wanted: [String]?, of api: APISettings?, hasRefresh: Bool) -> [String] {
+    package static func granted(
+        _ wanted: [String]?,
+        of api: APISettings?,
+        to client: ClientSettings,
+        hasRefresh: Bool
+    ) -> [String] {
         guard let wanted else { return api?.scopes ?? [] }
-        return (Self.ownScopes + (api?.scopes ?? [])).filter { scope in
+        let own = Self.ownScopes + (client.managesSessions ? [Self.sessions] : [])
+        return (own + (api?.scopes ?? [])).filter { scope in
             wanted.contains(scope) && (hasRefresh || scope != Self.offlineAccess)
         }
     }

@@ -165,7 +165,13 @@ extension TokenService {
         }
         if let provider = session.provider { try await foreign.note(key.lineage, session, provider) }
         let granted =
-            scopes ?? APIDirectory.granted([APIDirectory.openID] + session.scopes, of: nil, hasRefresh: false)
+            scopes
+            ?? APIDirectory.granted(
+                [APIDirectory.openID] + session.scopes,
+                of: nil,
+                to: requester.client,
+                hasRefresh: false
+            )
         return try await self.issue(
             NewSession(key: key, session: session),
             for: api,

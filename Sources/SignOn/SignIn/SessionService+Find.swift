@@ -143,7 +143,7 @@ extension SessionService {
     }
 
     /// Returns the live session under `key`. `nil` if none exists or its user is gone.
-    func living(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
+    package func living(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }

@@ -27,6 +27,16 @@ package struct FoundSession: Sendable {
     }
 }
 
+extension FoundSession {
+    /// Reports whether users see this session as a part of `other`'s sign-in, which must go on with `other`: it is
+    /// `other`, the app or browser from which `other` comes, or the same browser's session on another host.
+    package func isSignIn(of other: FoundSession) -> Bool {
+        guard self.session.lineage == other.session.lineage else { return false }
+        guard self.session.origin == .transfer || self.session.isOnline else { return true }
+        return self.session.familyRoot(self.key) == other.session.familyRoot(other.key)
+    }
+}
+
 /// Begins, replaces, finds and ends sessions, for all sign-in methods and protocols. Every act is recorded in the audit
 /// stream before it is answered.
 package struct SessionService: RecordCaller {

@@ -43,6 +43,12 @@ package struct UserSessions: RecordCaller {
         return try await self.all(of: names.all).filter { $0.session.identity.isSamePerson(as: session.identity) }
     }
 
+    /// Returns the user's live sessions without those of the current session's sign-in (`FoundSession.isSignIn`), the
+    /// latest first.
+    package func others(than current: FoundSession) async throws(NotDone) -> [FoundSession] {
+        try await self.all(withUserOf: current).filter { !$0.isSignIn(of: current) }
+    }
+
     /// Returns the live sessions of the subject, the latest first.
     package func all(of subject: String) async throws(NotDone) -> [FoundSession] { try await self.all(of: [subject]) }
 
@@ -95,23 +101,15 @@ package struct UserSessions: RecordCaller {
 
     /// Ends a session and everything that ends together with it.
     ///
-    /// - Parameters:
-    ///   - current: A session that continues, even if it began with the same sign-in. `nil` if no session is spared.
-    ///   - operator: The operator who ends the session. `nil` if its user ends it.
+    /// - Parameter operator: The operator who ends the session. `nil` if its user ends it.
     package func end(
         _ found: FoundSession,
-        sparing current: FoundSession? = nil,
         by operator: String? = nil,
         for requester: Requester
     ) async throws(NotDone) {
-        var cascaded = 0
-        if let current, current.session.lineage == found.session.lineage {
-            try await self.sessions.endOne(found.key)
-        } else {
-            cascaded = await self.sessions.cascaded(with: found.session, found.key)
-            try await self.sessions.endWithDependents(found)
-            if found.session.sharedGrant != nil { self.sessions.grants?.revoke(after: found.session) }
-        }
+        let cascaded = await self.sessions.cascaded(with: found.session, found.key)
+        try await self.sessions.endWithDependents(found)
+        if found.session.sharedGrant != nil { self.sessions.grants?.revoke(after: found.session) }
         self.record(found.session.subject, found, cascaded, `operator`, requester)
     }
 

@@ -63,7 +63,7 @@ struct EndpointAssembly {
         )
         if let ways = SignInWays(self.members.compactMap { self.way($0, sessions) }) {
             // Kratos answers its own paths.
-            if self.kratos == nil { endpoints += self.nativeEndpoints(native, ways.passwords) }
+            if self.kratos == nil { endpoints += self.nativeEndpoints(native, ways.passwords, tokens) }
             endpoints += self.browserEndpoints(ways, native)
         }
         if let kratos = self.kratos, let provider = kratos.provider.kratos {
@@ -197,7 +197,11 @@ struct EndpointAssembly {
     /// Returns the endpoints of native apps, in the format of Kratos.
     ///
     /// - Parameter passwords: The sign-in with passwords. `nil` if users sign in at a provider.
-    private func nativeEndpoints(_ native: NativeSignIns, _ passwords: PasswordSignIn?) -> [Endpoint] {
+    private func nativeEndpoints(
+        _ native: NativeSignIns,
+        _ passwords: PasswordSignIn?,
+        _ tokens: TokenService
+    ) -> [Endpoint] {
         let flows = NativeFlowEndpoints(
             native: native,
             passwords: passwords,
@@ -211,11 +215,16 @@ struct EndpointAssembly {
             current: self.foundations.keys.secrets.current,
             accepted: self.foundations.keys.secrets.accepted
         )
+        let accessTokens = AccessTokenSessions(tokens: tokens, clients: self.clients, proofs: self.proofCheck)
         let sessions = NativeSessionEndpoints(
             sessions: native.sessions,
-            resolvers: self.foundations.resolvers
+            resolvers: self.foundations.resolvers,
+            accessTokens: accessTokens
         )
-        let lists = SessionListEndpoints(users: UserSessions(sessions: native.sessions))
+        let lists = SessionListEndpoints(
+            users: UserSessions(sessions: native.sessions),
+            accessTokens: accessTokens
+        )
         let endpoints = (flows.endpoints + sessions.endpoints + lists.endpoints).map { $0.forJobs(.nativeApps) }
         let origins = self.settings.exchange.allowedOrigins
         guard !origins.isEmpty else { return endpoints }

@@ -337,6 +337,27 @@ import Vocabulary
         }
     }
 
+    @Test("A token of the provider lists and ends sessions only with the scope sessions, and only for its audience")
+    func sessions() throws {
+        let routes = "clients: [{client_id: app}]\n" + Self.routes
+        try OpenIDSignInBench.with(OpenIDScript(), Self.audience, routes: routes) { (bench) throws in
+            func ask(_ method: String, _ token: String) throws -> Answer {
+                try bench.gateway.request(Request.get("/sessions", self.bearer(token), method: method))
+            }
+            let poor = bench.provider.accessToken(scopes: ["orders"])
+            let rich = bench.provider.accessToken(scopes: ["orders", "sessions"])
+            for method in ["GET", "DELETE"] {
+                let refused = try ask(method, poor)
+                #expect(refused.status == 403 && refused.text.contains("insufficient_scope"), "\(refused.lines)")
+                #expect(try ask(method, rich).status == 200)
+                let other = bench.provider.accessToken(scopes: ["sessions"]) { $0["aud"] = "other" }
+                let expired = bench.provider.accessToken(scopes: ["sessions"]) { $0["exp"] = 1_000_000_000 }
+                for token in [other, expired] { #expect(try ask(method, token).status == 401) }
+            }
+            #expect(try bench.gateway.get("/sessions/whoami", self.bearer(poor)).status == 200)
+        }
+    }
+
     @Test("The provider's logout ends what came of its token as well")
     func providerLogout() throws {
         let apis = """

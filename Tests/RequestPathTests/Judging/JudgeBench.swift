@@ -77,12 +77,17 @@ final class JudgeBench {
             limits: HeadLimits(line: 8192, field: 16_384, fields: 65_536, fieldCount: 100),
             dropsUnderscore: true
         )
+        var page = Endpoint(path: "/.sallyport/sessions", methods: ["GET", "HEAD", "POST"], scope: .everyHost) { _ in
+            EndpointResponse(status: 200)
+        }
+        page.usesTransferTokens = true
         self.configuration = try PathConfiguration(
             settings,
             endpoints: [
                 Endpoint(path: "/.sallyport/login", methods: ["GET", "POST"], scope: .everyHost, bodyLimit: 100) { _ in
                     EndpointResponse(status: 200)
-                }
+                },
+                page,
             ],
             generation: generation,
             judging: .forTests(

@@ -1,4 +1,4 @@
-import {GatewayError, call, send, tokens} from './gateway.mjs';
+import {GatewayError, call, refusal, send, tokens} from './gateway.mjs';
 
 /**
  * Whether the user is signed in to the app, and the tokens for that. One object for the whole app.
@@ -96,6 +96,31 @@ export class AppSession {
       if (refreshToken) await call('POST', `${origin}/oauth/revoke`, {client_id: clientID, token: refreshToken});
       else await call('DELETE', `${origin}/self-service/logout/api`, {session_token: sessionToken}, 204);
     });
+  }
+
+  /**
+   * The user's other sessions, the latest first: `{id, issued_at, devices: [{ip_address, user_agent}]}`. This app's session is not
+   * one of them. After a sign-in at `/authorize`, this needs the scope `sessions`, and `manage_sessions` in the client's settings.
+   */
+  async otherSessions() {
+    return JSON.parse(await this.#sessions('GET', '', 200));
+  }
+
+  /** Signs one of the other sessions out, for example the lost phone. 404: it has ended. */
+  async endSession({id}) {
+    await this.#sessions('DELETE', `/${id}`, 204, 404);
+  }
+
+  /** Signs all the other sessions out, also the pages in this app's WebViews, which then get new ones. */
+  async endOtherSessions() {
+    await this.#sessions('DELETE', '', 200);
+  }
+
+  async #sessions(method, path, ...expected) {
+    const url = `${this.#gateway.origin}/sessions${path}`;
+    const {answer, text} = await this.fetch(url, {method, headers: {Accept: 'application/json'}});
+    if (!expected.includes(answer.status)) throw refusal(answer, text);
+    return text;
   }
 
   async #use(refreshToken, more = {}) {

@@ -28,14 +28,19 @@ export async function call(method, url, body, expected = 200) {
     // The gateway's sessions are for browsers: the app shows tokens.
     credentials: 'omit',
   });
-  const json = parsed(text);
-  if (answer.status === expected) return json;
+  if (answer.status === expected) return parsed(text);
+  throw refusal(answer, text);
+}
+
+/** Why an answer has another status than the expected one. */
+export function refusal(answer, text) {
   if (answer.status === 429 || answer.status >= 500) {
-    throw new GatewayError('unavailable', `status ${answer.status}`, Number(answer.headers.get('Retry-After')) || undefined);
+    return new GatewayError('unavailable', `status ${answer.status}`, Number(answer.headers.get('Retry-After')) || undefined);
   }
   // Whatever the status: an `invalid_grant` of a deleted user is 403.
-  if (json?.error === 'invalid_grant') throw new GatewayError('signedOut');
-  throw new GatewayError('refused', typeof json?.error === 'string' ? json.error : `status ${answer.status}`);
+  const error = parsed(text)?.error;
+  if (error === 'invalid_grant') return new GatewayError('signedOut');
+  return new GatewayError('refused', typeof error === 'string' ? error : `status ${answer.status}`);
 }
 
 /** Fetches with a time limit, body included; `unavailable` if nothing comes. */

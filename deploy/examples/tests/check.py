@@ -18,7 +18,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(__file__))
 import apps
-from device import HTTPS, SCOPE, Gateway, Phone, WebView, fail
+from device import HTTPS, SCOPE, Gateway, Phone, WebView, fail, wait
 
 
 def equal(found, expected, what: str):
@@ -69,6 +69,27 @@ def refreshes_once(phone, gateway):
     for token in tokens[:2]:
         equal(is_signed_in(gateway, f"/once?session_transfer_token={token}"), True, "the first use of a token")
         equal(is_signed_in(gateway, f"/once?session_transfer_token={token}"), False, "the second use of a token")
+
+
+def ends_other_sessions(phone, gateway):
+    """One of them, and then all. The app stays signed in."""
+    others = phone.does("otherSessions")
+    # The system's browser, and the pages that the first two transfer tokens opened.
+    equal(len(others), 3, "the number of other sessions")
+    phone.does("endSession", session=others[0])
+    left = [session["id"] for session in phone.does("otherSessions")]
+    equal(left, [session["id"] for session in others[1:]], "the other sessions after the end of one")
+    phone.does("endOtherSessions")
+    equal((phone.does("otherSessions"), phone.does("state")), ([], "signedIn"), "the other sessions, and the app's")
+    equal(phone.does("fetch", path="/api/orders")[0], 200, "the API's status after that")
+
+
+def lists_sessions(phone, view):
+    """On the gateway's page, which a transfer token opens. It marks the app and the page as one sign-in."""
+    phone.does("open", target="/.sallyport/sessions")
+    script = "location.pathname + document.querySelectorAll('.here').length"
+    wait(lambda: view.value(script) == "/.sallyport/sessions2", "the page of the user's sessions")
+    equal(view.value("location.search"), "", "the query of the page")
 
 
 def hands_off(phone, view, path: str):
@@ -188,6 +209,8 @@ def check(name: str, binary: str, options):
                 origin = gateway.origin
                 signs_in(phone, gateway)
                 refreshes_once(phone, gateway)
+                ends_other_sessions(phone, gateway)
+                lists_sessions(phone, view)
                 hands_off(phone, view, "/first?a=%20")
                 goes_on(phone, view, origin)
                 ignores_strangers(phone, view, origin)

@@ -21,7 +21,7 @@ CALLBACK = "com.example.app:/callback"
 RETURN_TO = "com.example.app:/signed-in"
 # One that no other app can claim.
 HTTPS = "https://app.example.com/callback"
-SCOPE = "openid offline_access orders:read"
+SCOPE = "openid offline_access orders:read sessions"
 PATIENCE = 30
 
 
@@ -90,6 +90,7 @@ clients:
   - client_id: app
     callbacks: ["{CALLBACK}", "{HTTPS}"]
     allowed_logout_urls: ["{CALLBACK}"]
+    manage_sessions: true
     session_transfer: {{can_create_session_transfer_token: true}}
   - client_id: web
     session_transfer: {{allowed_authentication_methods: [cookie, query], enforce_device_binding: ip}}

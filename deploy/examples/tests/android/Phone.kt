@@ -18,6 +18,9 @@ import com.example.app.KeystoreStore
 import com.example.app.SystemBrowser
 import com.example.app.WebApp
 import com.example.app.WebAppView
+import com.example.app.endOtherSessions
+import com.example.app.endSession
+import com.example.app.otherSessions
 import java.util.concurrent.Executors
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineScope
@@ -81,6 +84,12 @@ private class Phone(val origin: String, callback: String, returnTo: String, http
         "transferToken" -> session.transferToken()
         "accessTokens" -> times(parameters) { session.accessToken() }
         "transferTokens" -> times(parameters) { session.transferToken() }
+        "otherSessions" -> session.otherSessions().map { mapOf("id" to it.id) }
+        "endSession" -> {
+            val id = parameters.getJSONObject("session").getString("id")
+            session.endSession(session.otherSessions().first { it.id == id })
+        }
+        "endOtherSessions" -> session.endOtherSessions()
         "fetch" -> session.get(origin + parameters.getString("path")).let { listOf(it.status, it.text) }
         "open" -> scope.async { open(parameters.getString("target")) }.await()
         "navigates" -> {

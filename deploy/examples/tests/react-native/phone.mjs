@@ -25,6 +25,9 @@ const commands = {
   transferToken: () => session.transferToken(),
   accessTokens: ({count}) => times(count, () => session.accessToken()),
   transferTokens: ({count}) => times(count, () => session.transferToken()),
+  otherSessions: () => session.otherSessions(),
+  endSession: ({session: other}) => session.endSession(other),
+  endOtherSessions: () => session.endOtherSessions(),
   fetch: async ({path}) => {
     const {answer, text} = await session.fetch(origin + path);
     return [answer.status, text];

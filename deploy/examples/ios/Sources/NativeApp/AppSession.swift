@@ -8,7 +8,7 @@ import FoundationNetworking
 public actor AppSession {
     public enum State: Sendable, Equatable { case signedOut, signingIn, signedIn }
 
-    private let gateway: Gateway
+    let gateway: Gateway
     private let store: any TokenStore
     private let changed: @Sendable (State) -> Void
     private var isSigningIn = false

@@ -103,7 +103,7 @@ public struct Gateway: Sendable {
         }
     }
 
-    private static func error(_ response: HTTPURLResponse, _ data: Data) -> GatewayError {
+    static func error(_ response: HTTPURLResponse, _ data: Data) -> GatewayError {
         let status = response.statusCode
         if status == 429 || status >= 500 {
             return .unavailable(after: response.value(forHTTPHeaderField: "Retry-After").flatMap { Int($0) })

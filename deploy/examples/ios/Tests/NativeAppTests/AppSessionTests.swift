@@ -35,6 +35,8 @@ private final class MemoryStore: TokenStore, @unchecked Sendable {
 /// A gateway whose refresh tokens are `R1`, `R2` and so on, each good once.
 private actor FakeGateway {
     private(set) var bodies: [[String: String]] = []
+    /// The requests about sessions.
+    private(set) var asked: [String] = []
     private(set) var isBusy = false
     private var generation = 1
     private var failure: (status: Int, body: String)?
@@ -50,6 +52,10 @@ private actor FakeGateway {
         defer { self.isBusy = false }
         await Task.yield()
         if self.isOffline { throw URLError(.notConnectedToInternet) }
+        if let path = request.url?.path, path.hasPrefix("/sessions"), let method = request.httpMethod {
+            self.asked.append("\(method) \(path) \(request.value(forHTTPHeaderField: "Authorization") ?? "")")
+            return try Self.answer(path == "/sessions" ? 200 : 204, method == "GET" ? Self.sessions : "", request)
+        }
         let body = (try? JSONDecoder().decode([String: String].self, from: request.httpBody ?? Data())) ?? [:]
         self.bodies.append(body)
         if let failure { return try Self.answer(failure.status, failure.body, request) }
@@ -61,6 +67,11 @@ private actor FakeGateway {
         let text = #"{"access_token":"A\#(self.generation)","expires_in":600,"refresh_token":"R\#(self.generation)"}"#
         return try Self.answer(200, text, request)
     }
+
+    private static let sessions = """
+        [{"id":"S1","active":true,"issued_at":"2026-11-24T08:00:00.000Z","devices":[
+        {"id":"D","ip_address":"192.0.2.1","user_agent":"Phone","location":""}]}]
+        """
 
     private static func answer(_ status: Int, _ body: String, _ request: URLRequest) throws -> (Data, URLResponse) {
         let fields = ["Retry-After": "7"]
@@ -179,6 +190,18 @@ private actor FakeGateway {
         await #expect(throws: GatewayError.unavailable(after: nil)) { try await session.signOut() }
         #expect(try store.load() == nil)
         await #expect(throws: GatewayError.signedOut) { try await session.transferToken() }
+    }
+
+    @Test func otherSessionsAreListedAndEndedWithTheAccessToken() async throws {
+        let session = AppSession(gateway: try self.gateway(), store: MemoryStore(.refreshToken("R1")))
+        let others = try await session.otherSessions()
+        #expect(others.map(\.id) == ["S1"])
+        #expect(others.first?.devices.map(\.ip_address) == ["192.0.2.1"])
+        try await session.endSession(try #require(others.first))
+        try await session.endOtherSessions()
+        let asked = ["GET /sessions", "DELETE /sessions/S1", "DELETE /sessions"]
+        #expect(await self.fake.asked == asked.map { "\($0) Bearer A2" })
+        #expect(try await session.state == .signedIn)
     }
 
     @Test func signsInWithTheVerifierOfItsChallenge() async throws {

@@ -28,8 +28,9 @@ class JSONObject(values: Map<*, *>) {
 
     fun opt(name: String): Any? = when (val value = members[name]) {
         is JsonObject -> JSONObject(value)
+        is JsonArray -> JSONArray(value)
         is JsonPrimitive -> if (value.isString) value.content else value.longOrNull ?: value.booleanOrNull
-        else -> value
+        null -> null
     }
 
     fun optLong(name: String): Long = opt(name) as? Long ?: 0
@@ -39,6 +40,8 @@ class JSONObject(values: Map<*, *>) {
     fun getBoolean(name: String): Boolean = opt(name) as? Boolean ?: throw JSONException("no $name")
 
     fun getJSONObject(name: String): JSONObject = opt(name) as? JSONObject ?: throw JSONException("no $name")
+
+    fun getJSONArray(name: String): JSONArray = opt(name) as? JSONArray ?: throw JSONException("no $name")
 
     override fun toString() = JsonObject(members).toString()
 
@@ -58,5 +61,23 @@ class JSONObject(values: Map<*, *>) {
             is List<*> -> JsonArray(value.map { element(it) })
             else -> JsonPrimitive(value.toString())
         }
+    }
+}
+
+class JSONArray internal constructor(private val elements: JsonArray) {
+    constructor(text: String) : this(parsed(text))
+
+    fun length() = elements.size
+
+    fun optJSONObject(index: Int): JSONObject? = (elements.getOrNull(index) as? JsonObject)?.let { JSONObject(it) }
+
+    fun getJSONObject(index: Int): JSONObject = optJSONObject(index) ?: throw JSONException("no object at $index")
+
+    private companion object {
+        fun parsed(text: String): JsonArray = try {
+            Json.parseToJsonElement(text) as? JsonArray
+        } catch (_: IllegalArgumentException) {
+            null
+        } ?: throw JSONException("no array")
     }
 }

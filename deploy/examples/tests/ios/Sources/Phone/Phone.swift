@@ -56,7 +56,8 @@ import WebKit
             if name == "signInByHTTPS" { phone.restart(Self.gateway("HTTPS")) }
             let now = phone
             let count = message["count"] as? Int ?? 0
-            let text = (message["url"] ?? message["path"]) as? String ?? ""
+            let session = (message["session"] as? [String: Any])?["id"]
+            let text = (message["url"] ?? message["path"] ?? session) as? String ?? ""
             let isLink = message["link"] as? Bool ?? false
             Task {
                 do {
@@ -107,6 +108,14 @@ import WebKit
         case "transferToken": return try await session.transferToken()
         case "accessTokens": return try await Self.times(count) { try await session.accessToken() }
         case "transferTokens": return try await Self.times(count) { try await session.transferToken() }
+        case "otherSessions": return try await session.otherSessions().map { ["id": $0.id] }
+        case "endSession":
+            let other = try await session.otherSessions().first { $0.id == text }
+            if let other { try await session.endSession(other) }
+            return nil
+        case "endOtherSessions":
+            try await session.endOtherSessions()
+            return nil
         case "fetch":
             guard let url = URL(string: self.origin + text) else { return nil }
             let (data, response) = try await session.data(for: URLRequest(url: url))

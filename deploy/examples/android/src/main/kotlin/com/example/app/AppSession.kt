@@ -18,7 +18,7 @@ import org.json.JSONObject
  * @param changed called with whether the user is signed in, on any thread
  */
 class AppSession(
-    private val gateway: Gateway,
+    internal val gateway: Gateway,
     private val store: TokenStore,
     private val changed: (Boolean) -> Unit = {},
 ) {
@@ -136,8 +136,10 @@ class AppSession(
     }
 
     /** The answer of the app's API. A token that was ended early is replaced once. */
-    suspend fun get(url: String): Gateway.Answer {
-        suspend fun withToken() = gateway.send("GET", url, mapOf("Authorization" to "Bearer ${accessToken()}"))
+    suspend fun get(url: String): Gateway.Answer = send("GET", url)
+
+    internal suspend fun send(method: String, url: String): Gateway.Answer {
+        suspend fun withToken() = gateway.send(method, url, mapOf("Authorization" to "Bearer ${accessToken()}"))
         val first = withToken()
         if (first.status != 401) return first
         access = null

@@ -59,19 +59,25 @@ class Gateway(
         expected: Int = 200,
     ): JSONObject {
         val answer = send(method, url, mapOf("Accept" to "application/json"), body?.let { JSONObject(it).toString() })
-        val json = try {
-            JSONObject(answer.text)
-        } catch (_: JSONException) {
-            JSONObject()
-        }
-        if (answer.status == expected) return json
+        if (answer.status != expected) throw refusal(answer)
+        return json(answer)
+    }
+
+    /** Why [answer] has another status than the expected one. */
+    internal fun refusal(answer: Answer): GatewayException {
         if (answer.status == 429 || answer.status >= 500) {
-            throw GatewayException.Unavailable("status ${answer.status}", answer.retryAfter)
+            return GatewayException.Unavailable("status ${answer.status}", answer.retryAfter)
         }
         // Whatever the status: an `invalid_grant` of a deleted user is 403.
-        val error = json.opt("error") as? String
-        if (error == "invalid_grant") throw GatewayException.SignedOut()
-        throw GatewayException.Refused(error ?: "status ${answer.status}")
+        val error = json(answer).opt("error") as? String
+        if (error == "invalid_grant") return GatewayException.SignedOut()
+        return GatewayException.Refused(error ?: "status ${answer.status}")
+    }
+
+    private fun json(answer: Answer): JSONObject = try {
+        JSONObject(answer.text)
+    } catch (_: JSONException) {
+        JSONObject()
     }
 
     /** What a server answered. */
