@@ -114,6 +114,7 @@ package struct Refusal: Equatable, Sendable {
             .sessionClientGone:
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
+        case .sessionLimit: Refusal(403)
         // Only logged: the client gets the answer to `Reason.told`, a stream under way is closed, a transfer token is
         // removed, or a session ends.
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked,

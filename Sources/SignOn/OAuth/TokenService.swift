@@ -71,6 +71,8 @@ package struct TokenService: RecordCaller {
     let accounts: AccountLinks?
     /// Finds the sessions that a provider ends by its own id of a user. `nil` if no provider ends sessions here.
     let ends: ProviderSessions?
+    /// Limits the sessions of a user. `nil` if they are not limited.
+    let sessions: SessionService?
 
     /// - Parameters:
     ///   - lifetimes: The lifetimes of native apps' sessions.
@@ -89,7 +91,8 @@ package struct TokenService: RecordCaller {
         cascade: SessionCascade? = nil,
         foreign: ForeignGrants? = nil,
         accounts: AccountLinks? = nil,
-        ends: ProviderSessions? = nil
+        ends: ProviderSessions? = nil,
+        sessions: SessionService? = nil
     ) {
         self.records = records
         self.refreshTokens = refreshTokens
@@ -104,6 +107,7 @@ package struct TokenService: RecordCaller {
         self.foreign = foreign
         self.accounts = accounts
         self.ends = ends
+        self.sessions = sessions
     }
 
     package var clock: Clock { self.records.clock }

@@ -98,10 +98,12 @@ package struct UserSessions: RecordCaller {
     ///
     /// - Parameters:
     ///   - current: A session that continues, even if both began with one sign-in. `nil` if no session is spared.
-    ///   - operator: The operator who ends the session. `nil` if its user does.
+    ///   - new: The session that ends this one by the limit (`SessionService.admit`). `nil` if a person ends it.
+    ///   - operator: The operator who ends the session. `nil` if no operator does.
     package func end(
         _ found: FoundSession,
         sparing current: FoundSession? = nil,
+        admitting new: FoundSession? = nil,
         by operator: String? = nil,
         for requester: Requester
     ) async throws(NotDone) {
@@ -112,7 +114,7 @@ package struct UserSessions: RecordCaller {
             cascaded = await self.sessions.cascaded(with: found.session, found.key)
             try await self.sessions.endWithDependents(found)
         }
-        self.record(found.session.subject, found, cascaded, `operator`, requester)
+        self.record(found.session.subject, found, cascaded, `operator`, admitting: new, requester)
     }
 
     /// Ends all sessions that exist now under one of the names, even if no index lists them.
@@ -150,14 +152,16 @@ package struct UserSessions: RecordCaller {
         _ found: FoundSession?,
         _ cascaded: Int,
         _ operator: String?,
+        admitting new: FoundSession? = nil,
         _ requester: Requester
     ) {
         var record = self.sessions.record(.signedOut, found?.session.kind ?? .web, requester)
         record.subject = subject
         if let found { record.note(found.session, found.key) }
         if `operator` != nil { record.cause = .sessionOperatorEnded }
+        if new != nil { record.cause = .sessionLimit }
         record.cascaded = cascaded
-        record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
+        record.detail = `operator`.map { "operator \($0)" } ?? new.map { "sign-in \($0.session.id)" } ?? "by its user"
         // The sign-out takes place in any case. A full queue must not keep a thief signed in.
         self.sessions.journal.record(record)
     }

@@ -53,7 +53,7 @@ struct EndpointAssembly {
             },
             journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry))
         )
-        let tokens = self.clientTokens
+        let tokens = self.clientTokens(sessions)
         var endpoints = self.tokenEndpoints(tokens, sessions)
         endpoints += self.handoffEndpoint(sessions).endpoints
         if self.signsIn { endpoints.append(self.authorizationEndpoint(tokens, sessions)) }
@@ -295,7 +295,7 @@ struct EndpointAssembly {
 
     private var cascade: SessionCascade { SessionCascade(store: self.foundations.store) }
 
-    private var clientTokens: TokenService {
+    private func clientTokens(_ sessions: SessionService) -> TokenService {
         let secrets = self.foundations.keys.secrets
         return TokenService(
             records: self.foundations.records,
@@ -310,7 +310,8 @@ struct EndpointAssembly {
             cascade: self.cascade,
             foreign: self.foreignGrants,
             accounts: AccountLinks(self.settings),
-            ends: self.endingSessions
+            ends: self.endingSessions,
+            sessions: sessions
         )
     }
 
