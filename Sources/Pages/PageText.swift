@@ -124,6 +124,7 @@ package enum RefusalTopic: String, CaseIterable, Sendable {
     case unconfirmed
     case alreadySignedIn = "already_signed_in"
     case ruleDenied = "rule_denied"
+    case tooManySessions = "too_many_sessions"
     case ticketUsed = "ticket_used"
     case otherBrowser = "other_browser"
     case noCookie = "no_cookie"

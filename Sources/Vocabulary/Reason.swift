@@ -65,6 +65,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case sessionRevoked = "session.revoked"
     case sessionSignedOut = "session.signed_out"
     case sessionOperatorEnded = "session.operator_ended"
+    case sessionLimit = "session.limit"
     case sessionProviderSignedOut = "session.provider_signed_out"
     case sessionProviderEnded = "session.provider_ended"
     case sessionRenewalAmbiguous = "session.renewal_ambiguous"

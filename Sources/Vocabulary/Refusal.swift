@@ -119,6 +119,7 @@ package struct Refusal: Equatable, Sendable {
             .sessionClientGone:
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
+        case .sessionLimit: Refusal(403)
         // Only logged: the client gets the answer for `Reason.told`, or a stream was closed, a transfer token removed
         // or a session ended for this reason.
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked,

@@ -185,7 +185,7 @@ struct HandoffCaseTests {
             from: parent,
             through: key,
             id: "ses_new",
-            client: "web-app",
+            client: ClientSettings(clientID: "web-app"),
             host: "app.example.com:8443",
             device: Self.elsewhere,
             lifetimes: SessionSettings.Lifetimes(idle: .seconds(900), absolute: .seconds(1800)),
@@ -221,7 +221,7 @@ struct HandoffCaseTests {
                 from: parent,
                 through: key,
                 id: "ses_new",
-                client: "web-app",
+                client: ClientSettings(clientID: "web-app"),
                 host: "app.example.com",
                 device: Self.elsewhere,
                 lifetimes: lifetimes,
@@ -256,6 +256,36 @@ struct HandoffCaseTests {
         #expect(!ClientSettings(clientID: "other").takes(transport))
     }
 
+    @Test("a client shortens the sessions that are handed off to it, a delegate's too, and never lengthens them")
+    func clientLifetimes() throws {
+        let handoff = try Self.fresh()
+        var parent = try #require(handoff.parent)
+        let key = RecordKey(kind: .transfer, lineage: parent.lineage, digest: SHA256.digest([1]))
+        func lifetimes(_ idle: Duration?, _ absolute: Duration?) -> [Duration] {
+            var client = ClientSettings(clientID: "web-app")
+            (client.transferIdleLifetime, client.transferLifetime) = (idle, absolute)
+            let session = Session.transferred(
+                from: parent,
+                through: key,
+                id: "ses_new",
+                client: client,
+                host: "app.example.com",
+                device: handoff.device,
+                lifetimes: SessionSettings.Lifetimes(idle: .seconds(900), absolute: .seconds(1800)),
+                now: handoff.now
+            )
+            return [session.idleLifetime, session.expiresAt.since(handoff.now)]
+        }
+        #expect(lifetimes(nil, nil) == [.seconds(900), .seconds(1800)])
+        #expect(lifetimes(.seconds(60), nil) == [.seconds(60), .seconds(1800)])
+        #expect(lifetimes(nil, .seconds(600)) == [.seconds(900), .seconds(600)])
+        #expect(lifetimes(.seconds(7200), .seconds(7200)) == [.seconds(900), .seconds(1800)])
+        parent.actor = "bob"
+        parent.expiresAt = handoff.now.advanced(by: .seconds(100_000))
+        #expect(lifetimes(nil, nil) == [.seconds(900), .seconds(7200)])
+        #expect(lifetimes(nil, .seconds(600)) == [.seconds(900), .seconds(600)])
+    }
+
     @Test("a transferred session never outlives its parent")
     func neverOutlivesParent() throws {
         let handoff = try Self.fresh()
@@ -265,7 +295,7 @@ struct HandoffCaseTests {
             from: parent,
             through: RecordKey(kind: .transfer, lineage: parent.lineage, digest: SHA256.digest([1])),
             id: "ses_new",
-            client: "web-app",
+            client: ClientSettings(clientID: "web-app"),
             host: "app.example.com",
             device: handoff.device,
             lifetimes: SessionSettings.Lifetimes(idle: .seconds(900), absolute: .seconds(1800)),

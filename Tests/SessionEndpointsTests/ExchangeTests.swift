@@ -23,8 +23,12 @@ struct ExchangingApp {
     var gateway: Gateway { self.browser.gateway }
     var id: String { self.flow["id"]?.string ?? "" }
 
-    init(exchange: ExchangeSettings = Gateway.exchange, rules: RuleBook = RuleBook()) throws {
-        self.browser = try SigningBrowser(exchange: exchange, rules: rules)
+    init(
+        exchange: ExchangeSettings = Gateway.exchange,
+        rules: RuleBook = RuleBook(),
+        session: SessionSettings = SessionSettings()
+    ) throws {
+        self.browser = try SigningBrowser(exchange: exchange, rules: rules, session: session)
     }
 
     /// Begins a flow with a code.

@@ -31,6 +31,7 @@ struct Gateway {
     /// - Parameters:
     ///     - users: Knows the users.
     ///     - sibling: Another host of the same process, whose store, clock and audit stream are shared.
+    ///     - session: The lifetimes and limits of sessions.
     ///     - successor: A new secret.
     ///     - accepted: Other secrets that are accepted: the first one.
     ///     - known: The event loops on which endpoints run, and what finds the sessions that those know.
@@ -48,6 +49,7 @@ struct Gateway {
         exchange: ExchangeSettings = Self.exchange,
         verifiers: SocialVerifiers = SocialVerifiers(),
         rules: RuleBook = RuleBook(),
+        session: SessionSettings = SessionSettings(),
         persistence: SessionSettings.Persistence = .never,
         clearedSiteData: [SessionSettings.SiteData] = [],
         cookieReach: CookieReach = .site,
@@ -60,7 +62,7 @@ struct Gateway {
         self.audit = sibling?.audit ?? Ledger()
         self.store = sibling?.store ?? ScriptedStore(clock: self.time.clock, caches: caches)
         self.cookieReach = cookieReach
-        var settings = SessionSettings()
+        var settings = session
         settings.browser.persistence = persistence
         settings.clearedSiteData = clearedSiteData
         let records = RecordAccess(

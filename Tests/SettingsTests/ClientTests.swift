@@ -142,6 +142,22 @@ struct ClientTests {
         }
     }
 
+    @Test("a client may have shorter sessions from transfer tokens than all clients, and no longer ones")
+    func lifetimes() throws {
+        let client = try #require(Self.client("session_transfer: {lifetimes: {idle: 1m, absolute: 30m}}"))
+        #expect(client.transferIdleLifetime == .seconds(60) && client.transferLifetime == .seconds(1800))
+        let plain = try #require(Self.client("session_transfer: {lifetimes: {}}"))
+        #expect(plain.transferIdleLifetime == nil && plain.transferLifetime == nil)
+        for (text, key) in [("idle: 16m", "idle"), ("absolute: 31m", "absolute")] {
+            let problems = SettingsBench().problems(adding: Self.text("session_transfer: {lifetimes: {\(text)}}"))
+            #expect(problems.map(\.key) == ["clients[0].session_transfer.lifetimes.\(key)"])
+            #expect(problems.first?.allowed.contains("session.transfer.\(key)") == true)
+        }
+        let usual = "session: {transfer: {idle: 1h, absolute: 2h}}\n"
+        let long = usual + Self.text("session_transfer: {lifetimes: {idle: 16m, absolute: 2h}}")
+        #expect(SettingsBench().problems(adding: long).isEmpty)
+    }
+
     @Test("a key set that JOSE cannot use is refused, and not shown")
     func keySet() {
         var bench = SettingsBench()

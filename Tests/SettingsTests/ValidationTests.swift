@@ -52,6 +52,22 @@ struct ValidationTests {
         }
     }
 
+    @Test("the sessions of a user are not limited unless the settings say so")
+    func maxPerUser() throws {
+        let plain = try #require(SettingsBench().settings(adding: "")).session
+        #expect(plain.maxPerUser == SessionSettings.MaxPerUser() && plain.maxPerUser.browser == nil)
+        #expect(plain.maxPerUser.native == nil && plain.onLimit == .endOldest)
+        let text = "session: {max_per_user: {browser: 5, native: 100}, on_limit: refuse}"
+        let set = try #require(SettingsBench().settings(adding: text)).session
+        #expect(set.maxPerUser.browser == 5 && set.maxPerUser.native == 100 && set.onLimit == .refuse)
+        for number in ["0", "101"] {
+            self.expect(
+                SettingsBench().problems(adding: "session: {max_per_user: {browser: \(number)}}"),
+                "session.max_per_user.browser"
+            )
+        }
+    }
+
     @Test("browsers keep the cookie as the settings say, and users are asked only where they see the gateway's page")
     func persistence() throws {
         let plain = try #require(SettingsBench().settings(adding: ""))

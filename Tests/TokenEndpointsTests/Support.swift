@@ -70,6 +70,7 @@ final class TokenBench: Sendable {
     /// - Parameters:
     ///   - accessTokens: Knows the access tokens of a provider.
     ///   - refreshTokens: Knows the refresh tokens of a provider.
+    ///   - session: The lifetimes and limits of sessions.
     ///   - change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
     init(
         apis: [APISettings] = [APISettings(audience: TokenBench.api, scopes: ["orders:read", "orders:write"])],
@@ -77,6 +78,7 @@ final class TokenBench: Sendable {
         accessTokens: (any TokenProvider)? = nil,
         refreshTokens: (any TokenProvider)? = nil,
         rules: RuleBook = RuleBook(),
+        session: SessionSettings = SessionSettings(),
         _ change: (inout ClientSettings) -> Void = { _ in }
     ) {
         let clock = self.clock.clock
@@ -110,6 +112,14 @@ final class TokenBench: Sendable {
             ends: nil
         )
         let access = RecordAccess(store: store, authority: self.authority, loops: group, clock: clock)
+        let sessions = SessionService(
+            records: access,
+            settings: session,
+            devices: devices,
+            tokens: [known[0]].compactMap(\.self),
+            users: RealmUsers(.default, records, clients: registry),
+            journal: AuditJournal { _ in true }
+        )
         let tokens = TokenService(
             records: access,
             refreshTokens: RefreshTokenAuthority(current: Self.secret),
@@ -120,7 +130,8 @@ final class TokenBench: Sendable {
             users: RealmUsers(.default, records, clients: registry),
             journal: AuditJournal { records.keep($0) },
             rules: rules,
-            foreign: foreign
+            foreign: foreign,
+            sessions: sessions
         )
         let idTokens = IDTokenIssuer(
             keys: .file(Self.idTokenKeys),
@@ -178,14 +189,6 @@ final class TokenBench: Sendable {
             levels: levels
         )
         self.userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: proofs)
-        let sessions = SessionService(
-            records: access,
-            settings: SessionSettings(),
-            devices: devices,
-            tokens: [known[0]].compactMap(\.self),
-            users: RealmUsers(.default, records, clients: registry),
-            journal: AuditJournal { _ in true }
-        )
         let accessTokens = AccessTokenSessions(tokens: tokens, clients: registry, proofs: proofs)
         self.sessionEndpoints =
             NativeSessionEndpoints(sessions: sessions, accessTokens: accessTokens).endpoints

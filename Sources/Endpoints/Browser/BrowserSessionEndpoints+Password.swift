@@ -145,8 +145,8 @@ extension BrowserSessionEndpoints {
                 fields: signedIn + self.lastWay.note(self.passwordName, among: self.ways, request)
             )
         } catch {
-            guard error.reason != .ruleDenied else {
-                return .problem(.ruleDenied, explanation: error.text, requestID: request.requestID)
+            guard ![.ruleDenied, .sessionLimit].contains(error.reason) else {
+                return .problem(error.reason, explanation: error.text, requestID: request.requestID)
             }
             return again(error.reason, Page.Notice(error), showing: identifier)
         }

@@ -6,7 +6,8 @@ package import Vocabulary
 package struct OAuthError: Error, Sendable {
     /// The `error` member.
     package enum Code: String, Sendable, CaseIterable {
-        /// A rule denied the request. The code and its status are those of Auth0's `api.access.deny`.
+        /// A rule or the limit of the user's sessions denied the request. The code and its status are those of Auth0's
+        /// `api.access.deny`.
         case accessDenied = "access_denied"
         case interactionRequired = "interaction_required"
         case invalidClient = "invalid_client"
@@ -62,6 +63,7 @@ package struct OAuthError: Error, Sendable {
         self.code = code ?? Self.code(of: reason)
         self.description =
             switch self.code {
+            case .accessDenied where reason == .sessionLimit: "The user is signed in on too many devices."
             case .accessDenied: "Access denied."
             case .interactionRequired: "Interaction required."
             case .invalidClient: "Client authentication failed."
@@ -137,7 +139,7 @@ package struct OAuthError: Error, Sendable {
         case (_, 503): .temporarilyUnavailable
         case (_, 429): .tooManyRequests
         case (.oauthInvalidClient, _): .invalidClient
-        case (.ruleDenied, _): .accessDenied
+        case (.ruleDenied, _), (.sessionLimit, _): .accessDenied
         case (.handoffDelegationNotPermitted, _): .interactionRequired
         case (.credentialMissing, _), (.oauthOtherUser, _): .loginRequired
         // Not `invalid_grant`: an SDK would discard a token that is still valid.
@@ -151,8 +153,8 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// The answer that carries the error. Its status comes from the reason for an outage, a rate limit, a rule and a
-    /// removed user, otherwise from RFC 6749 5.2.
+    /// The answer that carries the error. Its status comes from the reason for an outage, a limit, a rule and a removed
+    /// user, otherwise from RFC 6749 5.2.
     package var response: EndpointResponse {
         let status =
             switch self.code {

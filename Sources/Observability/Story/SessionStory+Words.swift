@@ -117,6 +117,7 @@ extension SessionStory {
         case .sessionRevoked: "it was ended before its time; session.ended says by whom"
         case .sessionSignedOut: "the user signed out"
         case .sessionOperatorEnded: "an operator ended it"
+        case .sessionLimit: "the user signed in again and had reached session.max_per_user"
         case .sessionProviderSignedOut: "the provider signed the user out"
         case .sessionProviderEnded: "the provider refused to renew its tokens, or has ended its own session"
         case .sessionUserGone: "the user was removed from the list of users"

@@ -161,6 +161,9 @@ extension PageLanguage {
             refusal.rule_denied.title: This is not allowed
             refusal.rule_denied.event: The rules of this site do not allow this sign-in.
             refusal.rule_denied.advice: If you think that this is a mistake, contact the site's administrators.
+            refusal.too_many_sessions.title: You are signed in on too many devices
+            refusal.too_many_sessions.event: The number of devices on which you can be signed in at the same time is limited.
+            refusal.too_many_sessions.advice: On a device where you are signed in, open the list of your sessions and sign one out. Then sign in here again.
             refusal.ticket_used.title: This sign-in could not be completed
             refusal.ticket_used.event: It took too long, or its address has already been used.
             refusal.ticket_used.advice: Try again. If you have already signed in, you will not be asked again.

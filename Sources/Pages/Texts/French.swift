@@ -161,6 +161,9 @@ extension PageLanguage {
             refusal.rule_denied.title: Cette action n’est pas autorisée
             refusal.rule_denied.event: Les règles de ce site n’autorisent pas cette connexion.
             refusal.rule_denied.advice: Si vous pensez qu’il s’agit d’une erreur, contactez les administrateurs de ce site.
+            refusal.too_many_sessions.title: Vous êtes connecté sur trop d’appareils
+            refusal.too_many_sessions.event: Le nombre d’appareils sur lesquels vous pouvez être connecté en même temps est limité.
+            refusal.too_many_sessions.advice: Sur un appareil où vous êtes connecté, ouvrez la liste de vos sessions et fermez-en une. Connectez-vous ensuite de nouveau ici.
             refusal.ticket_used.title: Cette connexion n’a pas pu aboutir
             refusal.ticket_used.event: Elle a pris trop de temps, ou son adresse a déjà été utilisée.
             refusal.ticket_used.advice: Réessayez. Si vous vous êtes déjà connecté, on ne vous le demandera pas de nouveau.

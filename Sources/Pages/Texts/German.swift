@@ -161,6 +161,9 @@ extension PageLanguage {
             refusal.rule_denied.title: Das ist nicht erlaubt
             refusal.rule_denied.event: Die Regeln dieser Website erlauben diese Anmeldung nicht.
             refusal.rule_denied.advice: Wenn Sie das für einen Fehler halten, wenden Sie sich an die Administratoren dieser Website.
+            refusal.too_many_sessions.title: Sie sind auf zu vielen Geräten angemeldet
+            refusal.too_many_sessions.event: Sie können nur auf einer begrenzten Zahl von Geräten gleichzeitig angemeldet sein.
+            refusal.too_many_sessions.advice: Öffnen Sie auf einem Gerät, auf dem Sie angemeldet sind, die Liste Ihrer Sitzungen und melden Sie eine davon ab. Melden Sie sich dann hier wieder an.
             refusal.ticket_used.title: Diese Anmeldung konnte nicht abgeschlossen werden
             refusal.ticket_used.event: Sie hat zu lange gedauert oder ihre Adresse wurde bereits verwendet.
             refusal.ticket_used.advice: Versuchen Sie es noch einmal. Wenn Sie sich bereits angemeldet haben, werden Sie nicht noch einmal gefragt.

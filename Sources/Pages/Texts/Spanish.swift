@@ -161,6 +161,9 @@ extension PageLanguage {
             refusal.rule_denied.title: Esto no está permitido
             refusal.rule_denied.event: Las reglas de este sitio no permiten este inicio de sesión.
             refusal.rule_denied.advice: Si cree que se trata de un error, póngase en contacto con los administradores de este sitio.
+            refusal.too_many_sessions.title: Ha iniciado sesión en demasiados dispositivos
+            refusal.too_many_sessions.event: El número de dispositivos en los que puede haber iniciado sesión al mismo tiempo es limitado.
+            refusal.too_many_sessions.advice: En un dispositivo en el que haya iniciado sesión, abra la lista de sus sesiones y cierre una. Después, inicie sesión aquí de nuevo.
             refusal.ticket_used.title: No se pudo completar este inicio de sesión
             refusal.ticket_used.event: Tardó demasiado, o su dirección ya se ha usado.
             refusal.ticket_used.advice: Inténtelo de nuevo. Si ya ha iniciado sesión, no se le pedirá otra vez.

@@ -30,8 +30,9 @@ extension LocalAnswer {
         ]
         var content = paragraphs.compactMap(\.self).map { "<p>\($0)</p>\n" }.joined()
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
-            // The link leaves any frame, because the sign-in page must not be framed.
-            let target = [.signIn, .signInAgain, .client, .otherAccount].contains(words.way) ? " target=\"_top\"" : ""
+            // The link leaves any frame, because the gateway's pages must not be framed.
+            let unframed: [RefusalWords.Way] = [.signIn, .signInAgain, .client, .otherAccount, .sessions]
+            let target = unframed.contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(writer.path(way.target))
             content +=
                 "<a class=\"way\" href=\"\(reference)\"\(target)>\(HTMLText.escaped(language.text(way.label)))</a>\n"
@@ -81,6 +82,7 @@ extension LocalAnswer {
         case .signIn: hasSignIn ? (signIn, .linkSignIn) : nil
         case .signInAgain: hasSignIn ? (signIn, .linkAgain) : nil
         case .otherAccount: hasSignIn ? (signIn, .linkOtherAccount) : nil
+        case .sessions: hasSignIn ? (SessionsPage.path, .sessionsTitle) : nil
         }
     }
 }

@@ -18,6 +18,8 @@ package struct RefusalWords: Sendable {
         case client
         /// Sign-in with another account that has access.
         case otherAccount
+        /// The list of the user's sessions.
+        case sessions
     }
 
     package let topic: RefusalTopic
@@ -65,7 +67,7 @@ package struct RefusalWords: Sendable {
         switch way {
         case .again: return (.formNotSent, .formSendAgain)
         case .signIn, .signInAgain: return (.formNotSent, .formSignIn)
-        case .none, .start, .client, .otherAccount: return (.formNotSent, nil)
+        case .none, .start, .client, .otherAccount, .sessions: return (.formNotSent, nil)
         }
     }
 
@@ -82,6 +84,7 @@ package struct RefusalWords: Sendable {
             RefusalWords(.ambiguousAddress, .start)
         case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone, .sessionClientGone:
             RefusalWords(.sessionEnded, .signIn)
+        case .sessionLimit: RefusalWords(.tooManySessions, .sessions)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: RefusalWords(.networkChanged, .signIn)
         case .signInCancelled: RefusalWords(.signInCancelled, .signInAgain)
         case .signInEnded: RefusalWords(.sessionEnded, .signInAgain)

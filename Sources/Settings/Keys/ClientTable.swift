@@ -114,7 +114,7 @@ extension Section {
         SettingsKey(
             "session_transfer",
             .section(.sessionTransfer),
-            "Auth0's object of this name, with three additional keys."
+            "Auth0's object of this name, with four additional keys."
         ),
     ])
 
@@ -263,9 +263,31 @@ extension Section {
             "For web clients: a refresh token from a transfer ends with the browser session in which it was granted."
         ),
         SettingsKey(
+            "lifetimes",
+            .section(.sessionLifetimes),
+            "For web clients: shorter sessions from transfer tokens than session.transfer allows."
+        ),
+        SettingsKey(
             "delegation",
             .section(.delegation),
             "For web clients: transfer tokens with which somebody acts for a user."
+        ),
+    ])
+
+    private static let sessionLifetimes = Section([
+        SettingsKey(
+            "idle",
+            at: \ClientSettings.transferIdleLifetime,
+            .duration(.seconds(60) ... .seconds(30 * 86400)),
+            default: "session.transfer.idle",
+            "The session expires if it is not used for this long. At most session.transfer.idle."
+        ),
+        SettingsKey(
+            "absolute",
+            at: \ClientSettings.transferLifetime,
+            .duration(.seconds(60) ... .seconds(365 * 86400)),
+            default: "session.transfer.absolute",
+            "The session expires after this long, even if it is used. At most session.transfer.absolute."
         ),
     ])
 

@@ -62,6 +62,16 @@ extension Section {
             "Web sessions that a handoff made, which are valid for a shorter time."
         ),
         SettingsKey(
+            "max_per_user",
+            .section(.maxPerUser),
+            "How many sessions a user may have. Sessions that a handoff made are not counted, because they end with their app."
+        ),
+        SettingsKey(
+            "on_limit",
+            at: \Settings.session.onLimit,
+            "What happens if a sign-in exceeds max_per_user. end_oldest: the user's oldest session ends; refuse: the sign-in fails."
+        ),
+        SettingsKey(
             "clear_site_data",
             at: \Settings.session.clearedSiteData,
             .list(.choice(SessionSettings.SiteData.allCases.map(\.rawValue))),
@@ -109,6 +119,23 @@ extension Section {
             at: \Settings.session.transfer.persistence,
             .choice(["never", "always"]),
             "Whether users stay signed in after the browser closes. This is for WebViews that the system ends and brings back."
+        ),
+    ])
+
+    private static let maxPerUser = Section([
+        SettingsKey(
+            "browser",
+            at: \Settings.session.maxPerUser.browser,
+            .integer(1...100),
+            default: "none",
+            "The maximum number of browsers in which a user is signed in."
+        ),
+        SettingsKey(
+            "native",
+            at: \Settings.session.maxPerUser.native,
+            .integer(1...100),
+            default: "none",
+            "The maximum number of a user's native sessions: session tokens, and families of refresh tokens."
         ),
     ])
 

@@ -165,6 +165,23 @@ extension SettingsBuilder {
         }
     }
 
+    /// Reports clients whose sessions from transfer tokens would last longer than `session.transfer` allows.
+    mutating func checkClientLifetimes(within most: SessionSettings.Lifetimes) {
+        guard !self.isPartial else { return }
+        for client in self.tree.trees("clients") {
+            guard let tree = client.tree("session_transfer")?.tree("lifetimes") else { continue }
+            for (name, longest) in [("idle", most.idle), ("absolute", most.absolute)] {
+                guard case .duration(let lifetime)? = tree[name]?.value, lifetime > longest else { continue }
+                self.report(
+                    tree.place(of: name),
+                    found: "\(Quantity.text(lifetime)), longer than session.transfer.\(name)",
+                    allowed: "at most \(Quantity.text(longest)), which is session.transfer.\(name)",
+                    fix: "write a shorter time, or raise session.transfer.\(name)"
+                )
+            }
+        }
+    }
+
     /// Reports a client without credentials whose address field would be trusted: anybody can claim to be that client.
     private mutating func checkTrust(in client: SettingsTree) {
         guard client.isPublicClient, !self.isPartial else { return }

@@ -50,6 +50,7 @@ struct SettingsBuilder {
         self.setAccounts(&settings.accounts, settings.providers)
         self.checkKits(settings)
         self.check(settings.session)
+        self.checkClientLifetimes(within: settings.session.transfer)
         self.setExchange(&settings.exchange, settings.provider)
         self.setStore(&settings.store, hasSecret: settings.secrets != nil)
         self.check(settings.handoff, besides: settings.session)

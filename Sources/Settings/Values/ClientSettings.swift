@@ -46,6 +46,11 @@ package struct ClientSettings: Sendable, Equatable {
     package var allowsQuery = false
     package var binding = BindingMode.ip
     package var bindingDryRun = false
+    /// The idle timeout of the sessions that transfer tokens create for the client; `nil` for `session.transfer.idle`.
+    package var transferIdleLifetime: Duration?
+    /// The longest life of the sessions that transfer tokens create for the client; `nil` for
+    /// `session.transfer.absolute`.
+    package var transferLifetime: Duration?
     package var burnsOnMismatch = true
     package var revokesDerivedOnReplay = false
     /// The device binding of delegated tokens; `nil` if the client accepts no delegated tokens.

@@ -32,10 +32,28 @@ package struct SessionSettings: Sendable, Equatable {
         case requests
     }
 
+    /// The maximum number of a user's sessions of each kind; `nil` if the number is not limited.
+    package struct MaxPerUser: Sendable, Equatable {
+        package var browser: Int?
+        package var native: Int?
+
+        package init() {}
+    }
+
+    /// What happens to a sign-in that exceeds `MaxPerUser`.
+    package enum OnLimit: String, Sendable, CaseIterable, SettingWord {
+        /// The user's oldest sessions of this kind end.
+        case endOldest = "end_oldest"
+        /// The sign-in is refused.
+        case refuse
+    }
+
     package var browser = Lifetimes(idle: .seconds(1800), absolute: .seconds(12 * 3600))
     package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
     package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
     package var idleCounts = IdleCounts.traffic
+    package var maxPerUser = MaxPerUser()
+    package var onLimit = OnLimit.endOldest
     /// The site data that a browser deletes when its user signs out.
     package var clearedSiteData: [SiteData] = []
 

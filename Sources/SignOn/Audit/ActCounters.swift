@@ -18,7 +18,7 @@ package struct ActCounters: Sendable {
     package static func signIns(_ metrics: MetricsRegistry) -> ActCounters {
         let refusals = Reason.allCases.filter { reason in
             ["signin.", "exchange."].contains(where: reason.rawValue.hasPrefix)
-                || [.providerUnavailable, .ruleDenied].contains(reason)
+                || [.providerUnavailable, .ruleDenied, .sessionLimit].contains(reason)
         }
         let kinds = [Session.Kind.web, .native].map(\.rawValue)
         let increment = Self.counters(of: MetricNames.signIns, in: metrics, acts: kinds, refusals)
@@ -39,7 +39,7 @@ package struct ActCounters: Sendable {
     package static func tokens(_ metrics: MetricsRegistry) -> ActCounters {
         let refusals: [Reason] = [
             .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown, .refreshOtherClient, .refreshReplayed,
-            .refreshUnconfirmed, .refreshUnknown, .refreshUserGone, .sessionClientGone, .sessionUnknown,
+            .refreshUnconfirmed, .refreshUnknown, .refreshUserGone, .sessionClientGone, .sessionLimit, .sessionUnknown,
             .sessionOtherClient,
             .credentialExpired, .credentialInvalidToken, .credentialMalformed, .credentialOtherAudience,
             .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .oauthUnauthorizedClient, .handoffNotPermitted,

@@ -334,7 +334,7 @@ package struct HandoffConsumer: RecordCaller {
                     from: parent,
                     through: attempt.key,
                     id: transfer.sessionID,
-                    client: request.client.clientID,
+                    client: request.client,
                     host: request.authority,
                     device: request.device,
                     lifetimes: self.lifetimes,

@@ -229,12 +229,14 @@ extension Session {
     /// scopes, because they were granted to the native client. If the native session follows its provider, the web
     /// session does, too.
     ///
-    /// - Parameter parent: The native session, with the actor of a delegated token (`TransferToken.source`).
+    /// - Parameters:
+    ///   - parent: The native session, with the actor of a delegated token (`TransferToken.source`).
+    ///   - client: The client for which the web session is made. It may shorten the lifetimes.
     package static func transferred(
         from parent: Session,
         through token: RecordKey,
         id: String,
-        client: String,
+        client: ClientSettings,
         host: String,
         device: DeviceFacts,
         lifetimes: SessionSettings.Lifetimes,
@@ -247,14 +249,14 @@ extension Session {
             origin: .transfer,
             lineage: parent.lineage,
             identity: parent.identity,
-            clientID: client,
+            clientID: client.clientID,
             host: host,
             aal: parent.aal,
             methods: parent.methods,
             authenticatedAt: parent.authenticatedAt,
             issuedAt: now,
-            expiresAt: min(now.advanced(by: lifetime), parent.expiresAt),
-            idleLifetime: lifetimes.idle,
+            expiresAt: min(now.advanced(by: min(lifetime, client.transferLifetime ?? lifetime)), parent.expiresAt),
+            idleLifetime: min(lifetimes.idle, client.transferIdleLifetime ?? lifetimes.idle),
             device: device,
             bornOf: token,
             epoch: parent.epoch,

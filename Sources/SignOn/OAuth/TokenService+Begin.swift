@@ -263,7 +263,7 @@ extension TokenService {
             if user.isOfProvider { try await self.ends?.note(evidence, of: session) }
             // Nothing is handed out before all records are written. After a failure, nobody knows what was written.
             for new in records { try await self.write(new) }
-            return tokens
+            return try await self.admitted(tokens, requester)
         }
     }
 
@@ -338,6 +338,21 @@ extension TokenService {
             }
             guard written == .done else { throw NotDone(.storeUnavailable) }
         default: throw NotDone(.storeUnavailable)
+        }
+    }
+
+    /// Returns the first tokens of a grant, which were just written, if the limit of the user's sessions allows them. A
+    /// new family of refresh tokens counts as a session. It ends if it is refused or cannot be judged.
+    func admitted(_ tokens: IssuedTokens, _ requester: TokenRequester) async throws(NotDone) -> IssuedTokens {
+        guard let sessions = self.sessions, tokens.refresh != nil else { return tokens }
+        let family = FoundSession(key: tokens.session.key, session: tokens.session.session)
+        do throws(NotDone) {
+            try await sessions.admit(family, for: requester.sender)
+            return tokens
+        } catch {
+            try? await sessions.endWithDependents(family)
+            self.grants?.revoke(after: family.session)
+            throw error
         }
     }
 

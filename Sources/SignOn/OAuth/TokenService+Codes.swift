@@ -144,8 +144,8 @@ extension TokenService {
     /// Returns tokens for a code, once. A second use ends everything that the first use yielded (RFC 6749 4.1.2).
     ///
     /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
-    /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `proof.missing` and
-    /// `proof.other_key` (`dpop_jkt`).
+    /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `session.limit`, `proof.missing`
+    /// and `proof.other_key` (`dpop_jkt`).
     package func redeem(
         _ redemption: CodeRedemption,
         for requester: TokenRequester
@@ -193,6 +193,7 @@ extension TokenService {
         if let reason = requester.objection(toKey: code.keyThumbprint) { throw NotDone(reason) }
         var session = code.session
         session.device = self.facts(requester)
+        session.issuedAt = self.clock.now()
         let grant = Grant(
             session: session,
             audience: code.audience,
@@ -213,7 +214,7 @@ extension TokenService {
             .used(self.authority.newAttempt(), session: tokens.root),
             creating: records,
             quarantined: { () throws(NotDone) in throw NotDone(.codeUnknown) },
-            done: { [tokens] in tokens }
+            done: { [tokens] () throws(NotDone) in try await self.admitted(tokens, requester) }
         )
     }
 

@@ -73,6 +73,8 @@ package struct TokenService: RecordCaller {
     let ends: ProviderSessions?
     /// Asks providers about their users. `nil` if no session follows its provider.
     let grants: ProviderGrants?
+    /// Limits the sessions of a user. `nil` if they are not limited.
+    let sessions: SessionService?
 
     /// - Parameters:
     ///   - lifetimes: The lifetimes of native apps' sessions.
@@ -92,7 +94,8 @@ package struct TokenService: RecordCaller {
         foreign: ForeignGrants? = nil,
         accounts: AccountLinks? = nil,
         ends: ProviderSessions? = nil,
-        grants: ProviderGrants? = nil
+        grants: ProviderGrants? = nil,
+        sessions: SessionService? = nil
     ) {
         self.records = records
         self.refreshTokens = refreshTokens
@@ -108,6 +111,7 @@ package struct TokenService: RecordCaller {
         self.accounts = accounts
         self.ends = ends
         self.grants = grants
+        self.sessions = sessions
     }
 
     package var clock: Clock { self.records.clock }

@@ -48,8 +48,8 @@ extension SessionService {
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     /// - Returns: The session, and its token, which is shown to the user once.
-    /// - Throws: `rule.denied` if a rule refuses, before any change; an outage of the store or the audit stream, before
-    ///   the token is returned.
+    /// - Throws: `rule.denied` if a rule refuses, before any change; `session.limit`, or an outage of the store or the
+    ///   audit stream, before the token is returned.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -99,6 +99,7 @@ extension SessionService {
         try await self.ask { store, loop in store.create(NewSession(key: key, session: found.session), on: loop) }
         do throws(NotDone) {
             try await self.confirm(found.session, evidence)
+            try await self.admit(found, for: requester)
             record.note(found.session, key)
             record.endedSessionID = former.first?.session.id
             guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }

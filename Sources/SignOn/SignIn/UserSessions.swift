@@ -101,16 +101,19 @@ package struct UserSessions: RecordCaller {
 
     /// Ends a session and everything that ends together with it.
     ///
-    /// - Parameter operator: The operator who ends the session. `nil` if its user ends it.
+    /// - Parameters:
+    ///   - new: The session that ends this one by the limit (`SessionService.admit`). `nil` if a person ends it.
+    ///   - operator: The operator who ends the session. `nil` if no operator does.
     package func end(
         _ found: FoundSession,
+        admitting new: FoundSession? = nil,
         by operator: String? = nil,
         for requester: Requester
     ) async throws(NotDone) {
         let cascaded = await self.sessions.cascaded(with: found.session, found.key)
         try await self.sessions.endWithDependents(found)
         if found.session.sharedGrant != nil { self.sessions.grants?.revoke(after: found.session) }
-        self.record(found.session.subject, found, cascaded, `operator`, requester)
+        self.record(found.session.subject, found, cascaded, `operator`, admitting: new, requester)
     }
 
     /// Ends all present sessions under the names, even if no index lists them.
@@ -148,14 +151,16 @@ package struct UserSessions: RecordCaller {
         _ found: FoundSession?,
         _ cascaded: Int,
         _ operator: String?,
+        admitting new: FoundSession? = nil,
         _ requester: Requester
     ) {
         var record = self.sessions.record(.signedOut, found?.session.kind ?? .web, requester)
         record.subject = subject
         if let found { record.note(found.session, found.key) }
         if `operator` != nil { record.cause = .sessionOperatorEnded }
+        if new != nil { record.cause = .sessionLimit }
         record.cascaded = cascaded
-        record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
+        record.detail = `operator`.map { "operator \($0)" } ?? new.map { "sign-in \($0.session.id)" } ?? "by its user"
         // The result is ignored, because a full audit queue must not keep a thief signed in.
         self.sessions.journal.record(record)
     }

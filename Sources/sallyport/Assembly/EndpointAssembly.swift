@@ -52,7 +52,7 @@ struct EndpointAssembly {
             },
             journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry))
         )
-        let tokens = self.clientTokens
+        let tokens = self.clientTokens(sessions)
         var endpoints = self.tokenEndpoints(tokens, sessions)
         endpoints += self.handoffEndpoint(sessions).endpoints
         if self.signsIn { endpoints.append(self.authorizationEndpoint(tokens, sessions)) }
@@ -303,7 +303,7 @@ struct EndpointAssembly {
 
     private var cascade: SessionCascade { SessionCascade(store: self.foundations.store) }
 
-    private var clientTokens: TokenService {
+    private func clientTokens(_ sessions: SessionService) -> TokenService {
         let secrets = self.foundations.keys.secrets
         return TokenService(
             records: self.foundations.records,
@@ -319,7 +319,8 @@ struct EndpointAssembly {
             foreign: self.foreignGrants,
             accounts: AccountLinks(self.settings),
             ends: self.endingSessions,
-            grants: self.foundations.grants
+            grants: self.foundations.grants,
+            sessions: sessions
         )
     }
 

@@ -120,6 +120,7 @@ extension Reason {
                 _ = try bench.gateway.operate("POST", "/subjects/user-1815/sign-out", token: OperatorTokens.all)
                 return nil
             }
+        case .sessionLimit: .inProcess("A sign-in beyond the limit is refused and leaves the other sessions")
         case .sessionProviderSignedOut:
             .inProcess("A sid ends the sessions that began with it, and no others of the subject")
         case .sessionOtherClient:

@@ -55,7 +55,7 @@ struct RefusalWordsTests {
         #expect(way(.requireScopes) == .start && way(.requireOrigin) == .start)
         #expect(way(.storeUnavailable) == .again && way(.upstreamTimeout) == .again)
         #expect(way(.pathAmbiguous) == .start && way(.routeNotFound) == .start)
-        #expect(way(.requestBodyTooLarge) == .none)
+        #expect(way(.requestBodyTooLarge) == .none && way(.sessionLimit) == .sessions)
     }
 
     @Test("A host that is not served says so, and leads nowhere")

@@ -52,7 +52,7 @@ struct HandoffFamilyTests {
             from: source.session,
             through: bench.authority.make(.transfer, in: source.session.lineage).key,
             id: bench.authority.newSessionID(),
-            client: "web",
+            client: ClientSettings(clientID: "web"),
             host: host,
             device: DeviceFacts(address: try #require(IPAddress("192.0.2.1")), asn: nil, userAgent: nil),
             lifetimes: SessionSettings.Lifetimes(idle: .seconds(900), absolute: life),

@@ -21,6 +21,7 @@ struct SigningBrowser {
         host: String = "app.example.com",
         exchange: ExchangeSettings = Gateway.exchange,
         rules: RuleBook = RuleBook(),
+        session: SessionSettings = SessionSettings(),
         providerEndsSessions: Bool = false,
         byForm: Bool = false
     ) throws {
@@ -30,7 +31,8 @@ struct SigningBrowser {
             browser: self.provider,
             providerEndsSessions: providerEndsSessions,
             exchange: exchange,
-            rules: rules
+            rules: rules,
+            session: session
         )
     }
 

@@ -23,7 +23,8 @@ extension NativeSignIns {
 
     /// Returns a session token for the code that the app kept and the code that the browser brought back.
     ///
-    /// - Throws: `exchange.unknown` (forged, mixed up or expired), `exchange.replayed`, `exchange.throttled`.
+    /// - Throws: `exchange.unknown` (forged, mixed up or expired), `exchange.replayed`, `exchange.throttled`,
+    ///   `session.limit`.
     package func exchange(
         _ code: Secret,
         _ returned: Secret,
@@ -117,6 +118,7 @@ extension NativeSignIns {
 
     /// Hands out the session of this attempt, unless it cannot be recorded.
     private func hand(out session: Session, _ attempt: Attempt) async throws(NotDone) -> ExchangeOutcome {
+        try await self.admit(session, attempt)
         var record = self.sessions.record(.signedIn, .native, attempt.requester)
         record.note(session, attempt.session.sessionKey)
         record.provider = session.provider?.name
@@ -126,6 +128,19 @@ extension NativeSignIns {
             throw NotDone(.gatewayOverloaded)
         }
         return .exchanged(token: attempt.session.token, session: session)
+    }
+
+    /// Applies the limit of the user's sessions. A refused session ends. After an outage, the session stays for a
+    /// repeated attempt of the app.
+    private func admit(_ session: Session, _ attempt: Attempt) async throws(NotDone) {
+        let found = FoundSession(key: attempt.session.sessionKey, session: session)
+        do throws(NotDone) {
+            try await self.sessions.admit(found, for: attempt.requester)
+        } catch {
+            guard !error.isUnavailable else { throw error }
+            try? await self.sessions.endWithDependents(found)
+            throw self.refusal(error.reason, attempt.requester, session)
+        }
     }
 
     /// Answers used codes: their attempt is repeated because its answer was lost, or another client replays them.
@@ -141,6 +156,7 @@ extension NativeSignIns {
         guard self.sessions.clock.now().since(session.issuedAt) < limit else {
             throw self.refusal(.exchangeReplayed, attempt.requester, session)
         }
+        try await self.admit(session, attempt)
         await self.sessions.list(session, key)
         return .exchanged(token: attempt.session.token, session: session)
     }

@@ -13,7 +13,7 @@ extension ProviderGrants {
     /// - Parameter former: The grant as read before the end. `nil` if it was not read, which suffices for a shared
     ///   grant.
     package func revoke(after session: Session, former: ProviderGrant? = nil) {
-        guard session.endReach == .lineage else { return }
+        guard session.endReach == .lineage, session.provider?.grant != nil else { return }
         self.leave(session) { last in
             guard let last = last ?? former else { return }
             await self.provider(named: last.provider)?.revoke(last.tokens)

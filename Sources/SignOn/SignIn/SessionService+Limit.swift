@@ -1,0 +1,45 @@
+import Sessions
+import Settings
+import Vocabulary
+
+/// The limits of a user's sessions (`session.max_per_user`).
+extension SessionService {
+    /// Applies the limit to a session that was just written, before its token is handed out: ends the user's oldest
+    /// sessions of this kind, or refuses the new one, which the caller then ends.
+    ///
+    /// Only sessions that began earlier are counted. So a repeated attempt ends no session that began after it, and of
+    /// two simultaneous sign-ins only the later one ends the other. A session that the index does not list yet is
+    /// missed, and ends with the next sign-in.
+    ///
+    /// - Throws: `session.limit` if the session is refused; an outage of the store.
+    func admit(_ new: FoundSession, for requester: Requester) async throws(NotDone) {
+        let limits = self.settings.maxPerUser
+        guard new.session.isSignIn, let limit = new.session.kind == .web ? limits.browser : limits.native else {
+            return
+        }
+        let users = UserSessions(sessions: self)
+        let earlier = try await users.all(withUserOf: new).filter { found in
+            found.session.isSignIn && found.session.kind == new.session.kind
+                && found.session.lineage != new.session.lineage && found.session.began(before: new.session)
+        }
+        // The sessions that tickets gave a browser on other hosts belong to its one sign-in.
+        let signIns = Dictionary(earlier.map { ($0.session.lineage, $0) }) { first, second in
+            first.session.began(before: second.session) ? first : second
+        }
+        let surplus = signIns.count + 1 - limit
+        guard surplus > 0 else { return }
+        guard self.settings.onLimit == .endOldest else { throw NotDone(.sessionLimit) }
+        let oldestFirst = signIns.values.sorted { $0.session.began(before: $1.session) }
+        for oldest in oldestFirst.prefix(surplus) { try await users.end(oldest, admitting: new, for: requester) }
+    }
+}
+
+extension Session {
+    /// Whether the session began with a sign-in, not with a handoff or from a browser's session, with which it ends.
+    fileprivate var isSignIn: Bool { self.isListed && self.origin == (self.kind == .web ? .browser : .native) }
+
+    /// Returns whether this session began earlier. Sessions of one moment have an order, too.
+    fileprivate func began(before other: Session) -> Bool {
+        (self.issuedAt, self.id) < (other.issuedAt, other.id)
+    }
+}
