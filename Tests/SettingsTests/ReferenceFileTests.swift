@@ -88,6 +88,7 @@ struct ReferenceFileTests {
         "identity.headers", "limits.connections_per_address", "signing_key_file", "routes[].audience",
         "identity.assertion.claims", "clients[].refresh_token.token_lifetime",
         "clients[].mobile.ios.app_bundle_identifier", "clients[].initiate_login_uri",
+        "clients[].backchannel_logout_uri",
         "clients[].refresh_token.idle_token_lifetime", "provider.kratos.admin_url", "provider.kratos.ca_file",
         "exchange.providers", "admin.tokens_file", "rules[].text",
         "telemetry.ca_file", "telemetry.attributes",
