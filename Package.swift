@@ -85,8 +85,8 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
     ],
     // How users and their apps are signed in: sign-in, handoff, the OAuth clients, their tokens and id_tokens.
     "SignOn": [
-        "Providers", "JOSE", "Sessions", "Settings", "Rules", "Observability", "AddressIntelligence",
-        "Cryptography", "Vocabulary", nioCore,
+        "Providers", "Calls", "JOSE", "Sessions", "Settings", "Rules", "Observability", "AddressIntelligence",
+        "Cryptography", "Vocabulary", nioCore, .product(name: "DequeModule", package: "swift-collections"),
     ],
     "Providers": [
         "Calls", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,

@@ -51,9 +51,8 @@ package struct SessionsPage: Sendable {
             let id = form?.text("session")
             guard id != nil || form?.text(Self.others) != nil else { return self.refuse(.requestParameters, request) }
             let all = try await self.users.all(withUserOf: current)
-            for found in all where found.key != current.key && (id == nil || found.session.id == id) {
-                try await self.users.end(found, for: requester)
-            }
+            let ended = all.filter { $0.key != current.key && (id == nil || $0.session.id == id) }
+            try await self.users.end(ended, for: requester)
             return .seeOther(Self.path)
         } catch {
             return self.refuse(error.reason, request)

@@ -93,8 +93,7 @@ package struct SessionListEndpoints: Sendable {
         _ request: EndpointRequest
     ) async throws(NotDone) -> EndpointResponse {
         let others = try await self.others(current)
-        let requester = request.requester
-        for other in others { try await self.users.end(other, sparing: current, for: requester) }
+        try await self.users.end(others, sparing: current, for: request.requester)
         return .json(200, ["count": .integer(Int64(others.count))])
     }
 
@@ -120,7 +119,7 @@ package struct SessionListEndpoints: Sendable {
             )
         }
         if let found = try await self.named(id, current) {
-            try await self.users.end(found, for: request.requester)
+            try await self.users.end([found], for: request.requester)
         }
         return .noContent()
     }

@@ -16,6 +16,8 @@ package final class ClientSnapshot: Sendable {
     private let origins: Set<String>
     /// Whether some client may get an id_token from `/authorize`.
     package let hasImplicit: Bool
+    /// Whether some client is to be notified of ended sessions.
+    let hasLogoutURIs: Bool
 
     /// Creates a snapshot. Of two clients with one id, which the settings reject, the first would be used.
     ///
@@ -27,6 +29,7 @@ package final class ClientSnapshot: Sendable {
         self.keySets = self.clients.compactMapValues { client in client.keySet.flatMap { try? JWKSet($0) } }
         self.origins = Set(clients.flatMap(\.allowedOrigins))
         self.hasImplicit = clients.contains { $0.grantTypes.contains(.implicit) }
+        self.hasLogoutURIs = clients.contains { $0.backchannelLogoutURI != nil }
     }
 
     /// Whether the snapshot has no clients.

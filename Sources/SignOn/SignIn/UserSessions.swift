@@ -93,6 +93,19 @@ package struct UserSessions: RecordCaller {
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }
 
+    /// Ends sessions and everything that ends together with them, on behalf of their user.
+    ///
+    /// - Parameter current: A session that continues, even if all began with one sign-in. `nil` if none is spared.
+    package func end(
+        _ all: [FoundSession],
+        sparing current: FoundSession? = nil,
+        for requester: Requester
+    ) async throws(NotDone) {
+        try await self.awaitingNotices { () async throws(NotDone) in
+            for found in all { try await self.end(found, sparing: current, for: requester) }
+        }
+    }
+
     /// Ends a session and everything that ends together with it.
     ///
     /// - Parameters:
@@ -107,6 +120,7 @@ package struct UserSessions: RecordCaller {
         var cascaded = 0
         if let current, current.session.lineage == found.session.lineage {
             try await self.sessions.endOne(found.key)
+            self.notifyClients(of: found.stored, isAlone: true)
         } else {
             cascaded = await self.sessions.cascaded(with: found.session, found.key)
             try await self.sessions.endWithDependents(found)
@@ -125,7 +139,7 @@ package struct UserSessions: RecordCaller {
     ) async throws(NotDone) -> Bool {
         // The sessions end even if they cannot be listed.
         let known = try? await self.all(of: names.all)
-        for name in names.all { try await self.sessions.ask { store, loop in store.end(subject: name, on: loop) } }
+        for name in names.all { try await self.directory.end(subject: name) }
         guard let known else {
             for name in names.all { self.record(name, nil, 0, `operator`, requester) }
             return true

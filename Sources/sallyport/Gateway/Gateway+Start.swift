@@ -239,6 +239,7 @@ extension Gateway {
         }
         for server in operators { await server.loops.onEach { $0.adopt(server.configuration) } }
         self.foundations.grants.adopt(assembly.refreshing)
+        self.foundations.logoutTokens.adopt(assembly.logoutTokens)
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // Providers are contacted from now on, but not before. Issuers that have started already are not affected.
         for realm in assembly.realms { realm.provider.issuer?.start() }

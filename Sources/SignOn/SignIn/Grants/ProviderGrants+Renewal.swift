@@ -273,6 +273,7 @@ extension ProviderGrants: SessionRenewer {
         }
         // If the store cannot be asked, the next use of the session asks the provider again.
         guard hasEnded != nil else { return self.later(Self.outage) }
+        self.notifyClients(of: [lineage])
         self.journal.note(.ended(detail: detail), renewal.session)
         await self.forget(renewal.key)
         return self.later(Self.absence)
