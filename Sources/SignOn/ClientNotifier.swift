@@ -7,7 +7,7 @@ import Vocabulary
 package protocol ClientNotifier: Sendable {
     /// Whether any client is to be notified.
     var isNeeded: Bool { get }
-    /// The maximum time for which a user's sign-out waits for the first notices.
+    /// The maximum time for which a user's sign-out waits for the first notifications.
     var longestWait: TimeAmount { get }
 
     /// Notifies the clients in the background, with retries.
@@ -17,14 +17,14 @@ package protocol ClientNotifier: Sendable {
     func notify(_ ended: [ClientSession], isWholeUser: Bool, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
-/// The notices that a user's sign-out waits for.
-private final class AwaitedNotices: Sendable {
-    /// The notices of the sign-out in the current task. `nil` if nobody waits.
-    @TaskLocal static var current: AwaitedNotices?
+/// The notifications that a user's sign-out waits for.
+private final class AwaitedNotifications: Sendable {
+    /// The notifications of the sign-out in the current task. `nil` if nobody waits.
+    @TaskLocal static var current: AwaitedNotifications?
 
     private let futures = Mutex<[EventLoopFuture<Void>]>([])
 
-    func add(_ notices: EventLoopFuture<Void>) { self.futures.withLock { $0.append(notices) } }
+    func add(_ notifications: EventLoopFuture<Void>) { self.futures.withLock { $0.append(notifications) } }
 
     func wait(atMost time: TimeAmount, on loop: any EventLoop) async {
         let futures = self.futures.withLock { $0 }
@@ -81,21 +81,21 @@ extension RecordCaller {
 
     // MARK: Notifying
 
-    /// Runs a user's sign-out, and then waits for the first notices that it causes, but not longer than
+    /// Runs a user's sign-out, and then waits for the first notifications that it causes, but not longer than
     /// `ClientNotifier.longestWait`.
-    func awaitingNotices<Value: Sendable>(
+    func awaitingNotifications<Value: Sendable>(
         _ signOut: () async throws(NotDone) -> Value
     ) async throws(NotDone) -> Value {
-        guard let notifier = self.notifier, AwaitedNotices.current == nil else { return try await signOut() }
-        let notices = AwaitedNotices()
-        let result: Result<Value, NotDone> = await AwaitedNotices.$current.withValue(notices) {
+        guard let notifier = self.notifier, AwaitedNotifications.current == nil else { return try await signOut() }
+        let notifications = AwaitedNotifications()
+        let result: Result<Value, NotDone> = await AwaitedNotifications.$current.withValue(notifications) {
             do throws(NotDone) {
                 return .success(try await signOut())
             } catch {
                 return .failure(error)
             }
         }
-        await notices.wait(atMost: notifier.longestWait, on: self.loops.any())
+        await notifications.wait(atMost: notifier.longestWait, on: self.loops.any())
         return try result.get()
     }
 
@@ -132,13 +132,13 @@ extension RecordCaller {
     ) {
         guard let notifier = self.notifier, !keys.isEmpty else { return }
         let loop = self.loops.any()
-        let notices = loop.makePromise(of: Void.self)
-        AwaitedNotices.current?.add(notices.futureResult)
-        // Nothing of the request may stay with notices, which outlive it.
+        let notifications = loop.makePromise(of: Void.self)
+        AwaitedNotifications.current?.add(notifications.futureResult)
+        // Nothing of the request may stay with notifications, which outlive it.
         Task.detached {
             var ended: [ClientSession] = []
             for key in Set(keys) { ended += await self.removed(from: key, where: hasEnded) }
-            notifier.notify(ended, isWholeUser: isWholeUser, on: loop).cascade(to: notices)
+            notifier.notify(ended, isWholeUser: isWholeUser, on: loop).cascade(to: notifications)
         }
     }
 

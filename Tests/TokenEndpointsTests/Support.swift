@@ -40,6 +40,8 @@ final class TokenBench: Sendable {
     let authorization: AuthorizationEndpoint
     let pushed: PushedRequestEndpoint
     let userInfo: UserInfoEndpoint
+    /// Signs browsers in and out.
+    let sessions: SessionService
     let records = Records()
     let registry: ClientRegistry
     /// Made once: a key takes a tenth of a second.
@@ -68,6 +70,7 @@ final class TokenBench: Sendable {
     /// - Parameters:
     ///   - accessTokens: Knows the access tokens of a provider.
     ///   - refreshTokens: Knows the refresh tokens of a provider.
+    ///   - notifier: Notifies clients; nil: none is notified.
     ///   - change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
     init(
         apis: [APISettings] = [APISettings(audience: TokenBench.api, scopes: ["orders:read", "orders:write"])],
@@ -75,6 +78,7 @@ final class TokenBench: Sendable {
         accessTokens: (any TokenProvider)? = nil,
         refreshTokens: (any TokenProvider)? = nil,
         rules: RuleBook = RuleBook(),
+        notifier: (any ClientNotifier)? = nil,
         _ change: (inout ClientSettings) -> Void = { _ in }
     ) {
         let clock = self.clock.clock
@@ -107,7 +111,13 @@ final class TokenBench: Sendable {
             refreshTokens: [known[1]].compactMap(\.self),
             ends: nil
         )
-        let access = RecordAccess(store: store, authority: self.authority, loops: group, clock: clock)
+        let access = RecordAccess(
+            store: store,
+            authority: self.authority,
+            loops: group,
+            clock: clock,
+            notifier: notifier
+        )
         let tokens = TokenService(
             records: access,
             refreshTokens: RefreshTokenAuthority(current: Self.secret),
@@ -184,6 +194,7 @@ final class TokenBench: Sendable {
             users: RealmUsers(.default, records, clients: registry),
             journal: AuditJournal { _ in true }
         )
+        self.sessions = sessions
         self.revocation = RevocationEndpoint(authentication: authentication, tokens: tokens, sessions: sessions)
         self.introspection = IntrospectionEndpoint(
             authentication: authentication,

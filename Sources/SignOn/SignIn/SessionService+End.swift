@@ -39,7 +39,7 @@ extension SessionService {
     /// Ends the sessions that the request's cookies present on this host, and returns them.
     @discardableResult
     package func signOutBrowser(of requester: Requester) async throws(NotDone) -> [SignedOutSession] {
-        try await self.awaitingNotices { () async throws(NotDone) in try await self.endCookies(of: requester) }
+        try await self.awaitingNotifications { () async throws(NotDone) in try await self.endCookies(of: requester) }
     }
 
     private func endCookies(of requester: Requester) async throws(NotDone) -> [SignedOutSession] {
@@ -63,7 +63,7 @@ extension SessionService {
     /// - Throws: The reason why the token never named a native session, as far as the store knows. Nothing if the
     ///   session ended before, so that a client that lost the answer can repeat its request.
     package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
-        try await self.awaitingNotices { () async throws(NotDone) in try await self.endApp(token, requester) }
+        try await self.awaitingNotifications { () async throws(NotDone) in try await self.endApp(token, requester) }
     }
 
     private func endApp(_ token: Secret, _ requester: Requester) async throws(NotDone) {

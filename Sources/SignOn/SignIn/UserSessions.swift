@@ -101,7 +101,7 @@ package struct UserSessions: RecordCaller {
         sparing current: FoundSession? = nil,
         for requester: Requester
     ) async throws(NotDone) {
-        try await self.awaitingNotices { () async throws(NotDone) in
+        try await self.awaitingNotifications { () async throws(NotDone) in
             for found in all { try await self.end(found, sparing: current, for: requester) }
         }
     }

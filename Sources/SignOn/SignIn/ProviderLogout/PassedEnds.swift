@@ -33,7 +33,7 @@ package struct PassedEnds: RecordCaller {
     ///
     /// - Parameter kept: The token's session from `kept(_:)`. `nil` if it is unknown here.
     package func end(_ token: Secret, of kept: Session?, for requester: Requester) async throws(NotDone) {
-        try await self.awaitingNotices { () async throws(NotDone) in
+        try await self.awaitingNotifications { () async throws(NotDone) in
             guard let kept else { return try await self.ends.end(token: token, of: self.provider) }
             let cascaded = await self.sessions.cascaded(of: kept.subject, in: [kept.lineage])
             try await self.ends.end(kept, of: token)
@@ -108,7 +108,7 @@ package struct PassedEnds: RecordCaller {
         for subject in try await self.names(of: user).all {
             count += await self.sessions.cascaded(of: subject, in: Array(all))
         }
-        try await self.awaitingNotices { () async throws(NotDone) in
+        try await self.awaitingNotifications { () async throws(NotDone) in
             for session in sessions.sorted() { try await self.ends.end(session: session, at: self.provider) }
             for lineage in lineages { try await self.sessions.endLineage(lineage) }
         }
