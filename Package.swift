@@ -85,8 +85,8 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
     ],
     // How users and their apps are signed in: sign-in, handoff, the OAuth clients, their tokens and id_tokens.
     "SignOn": [
-        "Providers", "JOSE", "Sessions", "Settings", "Rules", "Observability", "AddressIntelligence",
-        "Cryptography", "Vocabulary", nioCore,
+        "Providers", "Calls", "JOSE", "Sessions", "Settings", "Rules", "Observability", "AddressIntelligence",
+        "Cryptography", "Vocabulary", nioCore, .product(name: "DequeModule", package: "swift-collections"),
     ],
     "Providers": [
         "Calls", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
@@ -129,7 +129,7 @@ let rigs: KeyValuePairs<String, [Target.Dependency]> = [
     // What the tests of endpoints and sign-in share: credentials as the request path reads them, and the audit records.
     "EndpointBench": [
         "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "Sessions", "Settings", "AddressIntelligence",
-        "Vocabulary",
+        "Vocabulary", nioCore,
     ],
     // An OpenID provider that does what a test says.
     "OpenIDBench": ["JOSE", "Cryptography", "Vocabulary", "GatewayBench"],
@@ -180,7 +180,8 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
     ],
     "TokenEndpointsTests": [
         "Endpoints", "SignOn", "Providers", "JOSE", "Sessions", "Settings", "Rules", "Observability",
-        "AddressIntelligence", "Cryptography", "Vocabulary", "StoreBench", "EndpointBench", nioCore, nioPosix,
+        "AddressIntelligence", "Cryptography", "Vocabulary", "TestSupport", "StoreBench", "EndpointBench", nioCore,
+        nioPosix,
     ],
     "OpenIDBenchTests": ["JOSE", "Cryptography", "Vocabulary", "GatewayBench", "StoreBench", "OpenIDBench"],
     "SessionsTests": [
@@ -205,8 +206,8 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
         "StoreBench", "EndpointBench", nioCore, nioPosix,
     ],
     "SignInTests": [
-        "SignOn", "Providers", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography",
-        "Vocabulary", "TestSupport", "StoreBench", "EndpointBench", nioCore, nioPosix,
+        "SignOn", "Providers", "Calls", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
+        "Cryptography", "Vocabulary", "TestSupport", "StoreBench", "EndpointBench", nioCore, nioPosix,
     ],
     "WireTests": [
         "RequestPath", "Transport", "Vocabulary", "TestSupport", "GatewayBench", "FuzzTargets", nioCore,

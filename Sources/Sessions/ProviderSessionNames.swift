@@ -14,6 +14,17 @@ extension TokenAuthority {
         self.keys.map { Self.named("logout token", id, of: provider, .logoutReceipt, under: $0) }
     }
 
+    /// Returns the keys of the record of what clients got in a lineage. The first is written and all are read.
+    package func clientSessionKeys(in lineage: Lineage) -> [RecordKey] {
+        self.namedKeys("clients of a lineage", lineage.tag, .providerSession)
+    }
+
+    /// Returns the keys of the record of what clients got from a subject's sessions at a provider, which no index
+    /// lists. The first is written and all are read.
+    package func clientSessionKeys(of subject: String) -> [RecordKey] {
+        self.namedKeys("clients of a subject", subject, .providerSession)
+    }
+
     /// Returns the keys of the record `id` that belongs to no provider. The first is written and all are read.
     ///
     /// - Parameter label: The purpose of the name; each use has a different label.
@@ -36,7 +47,8 @@ extension TokenAuthority {
 }
 
 extension RecordKind {
-    /// A record of what a session of a provider led to.
+    /// A record of what a session of a provider led to, or of what clients got. The keys of the two are made with
+    /// different labels.
     package static var providerSession: RecordKind { RecordKind(letter: UInt8(ascii: "v")) }
     /// A record of a logout token that was obeyed.
     package static var logoutReceipt: RecordKind { RecordKind(letter: UInt8(ascii: "j")) }

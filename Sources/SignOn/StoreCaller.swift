@@ -33,12 +33,21 @@ package struct RecordAccess: Sendable {
     package let loops: any EventLoopGroup
     /// The clock for the times in records.
     package let clock: Clock
+    /// Notifies clients of ended sessions. `nil` if clients are never notified.
+    let notifier: (any ClientNotifier)?
 
-    package init(store: any RecordStore, authority: TokenAuthority, loops: any EventLoopGroup, clock: Clock) {
+    package init(
+        store: any RecordStore,
+        authority: TokenAuthority,
+        loops: any EventLoopGroup,
+        clock: Clock,
+        notifier: (any ClientNotifier)? = nil
+    ) {
         self.store = store
         self.authority = authority
         self.loops = loops
         self.clock = clock
+        self.notifier = notifier
     }
 }
 

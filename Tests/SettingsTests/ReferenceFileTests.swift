@@ -88,6 +88,7 @@ struct ReferenceFileTests {
         "identity.headers", "limits.connections_per_address", "signing_key_file", "routes[].audience",
         "identity.assertion.claims", "clients[].refresh_token.token_lifetime",
         "clients[].mobile.ios.app_bundle_identifier", "clients[].initiate_login_uri",
+        "clients[].backchannel_logout_uri",
         "clients[].refresh_token.idle_token_lifetime", "clients[].session_transfer.lifetimes.idle",
         "clients[].session_transfer.lifetimes.absolute", "session.max_per_user.browser", "session.max_per_user.native",
         "provider.kratos.admin_url", "provider.kratos.ca_file",

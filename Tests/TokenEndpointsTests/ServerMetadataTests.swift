@@ -65,6 +65,14 @@ struct ServerMetadataTests {
         #expect(try await supported(named, signsIn: false) == nil)
     }
 
+    @Test("back-channel logout with sid is announced where users sign in")
+    func backChannelLogout() async throws {
+        for name in ["backchannel_logout_supported", "backchannel_logout_session_supported"] {
+            #expect(try await Self.document()[name] == true)
+            #expect(try await Self.document(signsIn: false)[name] == nil)
+        }
+    }
+
     @Test("implicit and id_token are announced only where a client has the grant")
     func implicit() async throws {
         let without = try await Self.document([ClientSettings(clientID: "app")])

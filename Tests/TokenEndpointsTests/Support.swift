@@ -42,6 +42,8 @@ final class TokenBench: Sendable {
     let userInfo: UserInfoEndpoint
     /// The endpoints below `/sessions`.
     let sessionEndpoints: [Endpoint]
+    /// Signs browsers in and out.
+    let sessions: SessionService
     let records = Records()
     let registry: ClientRegistry
     /// Made once: a key takes a tenth of a second.
@@ -71,6 +73,7 @@ final class TokenBench: Sendable {
     ///   - accessTokens: Knows the access tokens of a provider.
     ///   - refreshTokens: Knows the refresh tokens of a provider.
     ///   - session: The lifetimes and limits of sessions.
+    ///   - notifier: Notifies clients; nil: none is notified.
     ///   - change: Changes the clients `native-app` (public), `server app` (with a secret), `plain` and `web`.
     init(
         apis: [APISettings] = [APISettings(audience: TokenBench.api, scopes: ["orders:read", "orders:write"])],
@@ -79,6 +82,7 @@ final class TokenBench: Sendable {
         refreshTokens: (any TokenProvider)? = nil,
         rules: RuleBook = RuleBook(),
         session: SessionSettings = SessionSettings(),
+        notifier: (any ClientNotifier)? = nil,
         _ change: (inout ClientSettings) -> Void = { _ in }
     ) {
         let clock = self.clock.clock
@@ -111,7 +115,13 @@ final class TokenBench: Sendable {
             refreshTokens: [known[1]].compactMap(\.self),
             ends: nil
         )
-        let access = RecordAccess(store: store, authority: self.authority, loops: group, clock: clock)
+        let access = RecordAccess(
+            store: store,
+            authority: self.authority,
+            loops: group,
+            clock: clock,
+            notifier: notifier
+        )
         let sessions = SessionService(
             records: access,
             settings: session,
@@ -193,6 +203,7 @@ final class TokenBench: Sendable {
         self.sessionEndpoints =
             NativeSessionEndpoints(sessions: sessions, accessTokens: accessTokens).endpoints
             + SessionListEndpoints(users: UserSessions(sessions: sessions), accessTokens: accessTokens).endpoints
+        self.sessions = sessions
         self.revocation = RevocationEndpoint(authentication: authentication, tokens: tokens, sessions: sessions)
         self.introspection = IntrospectionEndpoint(
             authentication: authentication,

@@ -246,6 +246,7 @@ package struct AuthorizationEndpoint: Sendable {
             return wish.answer.code(code)
         case .idToken:
             guard let signer = await self.idTokens.signer() else { throw NotDone(.storeUnavailable) }
+            try await self.tokens.note(wish.wish.client, gets: user.session, in: user)
             let token = await signer.token(
                 of: user.session,
                 clientID: wish.wish.client.clientID,

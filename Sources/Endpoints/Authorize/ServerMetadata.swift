@@ -81,6 +81,8 @@ package struct ServerMetadata: Sendable {
             document["pushed_authorization_request_endpoint"] = .string(self.issuer + "oauth/par")
             document["request_uri_parameter_supported"] = false
             document["end_session_endpoint"] = .string(self.issuer + "oidc/logout")
+            document["backchannel_logout_supported"] = true
+            document["backchannel_logout_session_supported"] = true
             document["response_modes_supported"] = .array(AuthorizationAnswer.Mode.names.map { .string($0) })
             document["code_challenge_methods_supported"] = ["S256"]
             document["authorization_response_iss_parameter_supported"] = true

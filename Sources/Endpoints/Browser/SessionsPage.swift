@@ -53,9 +53,8 @@ package struct SessionsPage: Sendable {
             let form = try? BodyParameters(request, accepting: [.form])
             let id = form?.text("session")
             guard id != nil || form?.text(Self.others) != nil else { return self.refuse(.requestParameters, request) }
-            for found in try await self.users.others(than: current) where id == nil || found.session.id == id {
-                try await self.users.end(found, for: requester)
-            }
+            let others = try await self.users.others(than: current)
+            try await self.users.end(others.filter { id == nil || $0.session.id == id }, for: requester)
             return .seeOther(Self.path)
         } catch {
             return self.refuse(error.reason, request)

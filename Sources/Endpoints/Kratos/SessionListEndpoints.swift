@@ -96,7 +96,7 @@ package struct SessionListEndpoints: Sendable {
         _ request: EndpointRequest
     ) async throws(NotDone) -> EndpointResponse {
         let others = try await self.users.others(than: current)
-        for other in others { try await self.users.end(other, for: request.requester) }
+        try await self.users.end(others, for: request.requester)
         return .json(200, ["count": .integer(Int64(others.count))])
     }
 
@@ -129,7 +129,7 @@ package struct SessionListEndpoints: Sendable {
             )
         }
         guard let found else { return presented.isByAccessToken ? Self.missing(request) : .noContent() }
-        try await self.users.end(found, for: request.requester)
+        try await self.users.end([found], for: request.requester)
         return .noContent()
     }
 

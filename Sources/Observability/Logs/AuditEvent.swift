@@ -21,6 +21,11 @@ package struct AuditEvent: Sendable {
         case bindingMismatch = "binding.mismatch"
         /// An operator changed a client at run time. The call is recorded as `operator.acted`.
         case clientChanged = "client.changed"
+        /// A client could not be notified of the end of a session: it refused the logout token or did not answer. The
+        /// client's own session may continue.
+        ///
+        /// - Codes: `w`.
+        case clientLogoutFailed = "client.logout_failed"
         /// A code was redeemed again, possibly by a thief. The session and tokens that came from it were ended.
         ///
         /// - Codes: `feacft`, `fdeleacft`.

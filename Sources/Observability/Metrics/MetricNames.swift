@@ -163,6 +163,10 @@ package enum MetricNames {
         "sallyport_provider_renewals_total{result}",
         "Renewals of providers' tokens, by result (renewed, later, ended, lost, too_large)."
     )
+    package static let clientLogouts = MetricFamily.counter(
+        "sallyport_client_logouts_total{result}",
+        "Logout tokens for clients, by result (ok, later: it is sent again, refused, failed: not answered in three tries, dropped: too many, or the gateway stopped)."
+    )
 
     package static let sessionsLive = MetricFamily.gauge(
         "sallyport_sessions_live",
@@ -390,6 +394,11 @@ package enum MetricNames {
 package enum ProviderRenewalResult: String, Sendable, CaseIterable {
     case renewed, later, ended, lost
     case tooLarge = "too_large"
+}
+
+/// The results of a try to send a logout token: the values of `sallyport_client_logouts_total{result}`.
+package enum ClientLogoutResult: String, Sendable, CaseIterable {
+    case ok, later, refused, failed, dropped
 }
 
 /// The results for a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.

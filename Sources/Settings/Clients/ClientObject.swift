@@ -8,7 +8,7 @@ struct ClientObject {
     /// Members of Auth0's object that resemble a key without being a misspelling of it.
     private static let lookalikes: Set<String> = [
         "api_type", "client_aliases", "client_name", "client_secret", "expiration_type", "infinite_idle_token_lifetime",
-        "infinite_token_lifetime", "web_origins",
+        "infinite_token_lifetime", "oidc_backchannel_logout", "web_origins",
     ]
 
     /// The table of keys of the whole file.

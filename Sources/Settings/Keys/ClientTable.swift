@@ -60,6 +60,18 @@ extension Section {
             "The URLs to which users may be redirected after a sign-out that the client requested. They are compared character by character."
         ),
         SettingsKey(
+            "backchannel_logout_uri",
+            at: \ClientSettings.backchannelLogoutURI,
+            .text(.logoutURL),
+            default: "none",
+            "The client's URL for logout tokens. When a user's session ends before it expires, the gateway posts one there (OpenID Connect Back-Channel Logout)."
+        ),
+        SettingsKey(
+            "backchannel_logout_session_required",
+            at: \ClientSettings.requiresLogoutSession,
+            "Names one session (sid) in every logout token. By default, if all sessions of a user end, the client gets one token without sid instead."
+        ),
+        SettingsKey(
             "ios_app_ids",
             at: \ClientSettings.iosAppIDs,
             .list(.text(.iosAppID)),

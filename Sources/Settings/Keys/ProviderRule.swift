@@ -39,6 +39,16 @@ extension TextRule {
         return .text(text)
     }.hidingQuery
 
+    /// A client's endpoint for logout tokens.
+    static let logoutURL = TextRule(
+        "URL",
+        allowed: "an https URL, or an http URL on loopback, e.g. https://app.example.com/backchannel-logout",
+        pattern: "^https?://[^#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        try Self.checkProviderURL(text, allowsQuery: true, because: "a logout token names a user")
+        return .text(text)
+    }.hidingQuery
+
     /// The URL of the collector of traces, without the path for traces.
     static let collectorURL = TextRule(
         "URL",
@@ -66,11 +76,16 @@ extension TextRule {
         return rule
     }
 
-    /// Checks a URL that the gateway calls. With `allowsPlainHTTP`, http is also allowed beyond loopback.
+    /// Checks a URL that the gateway calls.
+    ///
+    /// - Parameters:
+    ///   - allowsPlainHTTP: Whether http is also allowed beyond loopback.
+    ///   - reason: Why http is not allowed beyond loopback.
     private static func checkProviderURL(
         _ text: String,
         allowsQuery: Bool,
-        allowsPlainHTTP: Bool = false
+        allowsPlainHTTP: Bool = false,
+        because reason: String = "the answers of this URL decide who a user is"
     ) throws(SyntaxFault) {
         guard text.utf8.count <= 2048,
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#""<>\^`{|}"#.utf8.contains($0) })
@@ -93,7 +108,7 @@ extension TextRule {
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let isLoopback = host == "localhost" || (IPAddress(bare)?.isLoopback ?? false)
         guard allowsPlainHTTP || text.hasPrefix("https") || isLoopback else {
-            throw SyntaxFault("write https: the answers of this URL decide who a user is; http is for loopback only")
+            throw SyntaxFault("write https: \(reason); http is for loopback only")
         }
     }
 

@@ -18,6 +18,10 @@ package struct ClientSettings: Sendable, Equatable {
     package var allowedOrigins: [String] = []
     /// The URIs to which users may be redirected after a sign-out that the client requested.
     package var logoutURLs: Set<String> = []
+    /// The client's endpoint for logout tokens; `nil` if the client is not told of ended sessions.
+    package var backchannelLogoutURI: String?
+    /// Whether every logout token names one session (`sid`), because the client keeps its sessions by it.
+    package var requiresLogoutSession = false
     /// The team and bundle ids of the client's iOS apps.
     package var iosAppIDs: [String] = []
     package var androidApps: [AndroidApp] = []

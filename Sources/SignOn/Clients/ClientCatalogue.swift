@@ -89,7 +89,7 @@ package struct ClientCatalogue: Sendable {
 
     /// Returns the object with defaults for the members that are not written.
     package func complete(_ written: JSONValue, id: String, hasSecret: Bool) -> JSONValue {
-        let complete = self.base.defaults.merged(with: written)
+        let complete = LogoutURLMember.shown(self.base.defaults.merged(with: written))
         let type = written["app_type"]?.string ?? ""
         let isPublic =
             ["native", "spa"].contains(type) || !hasSecret && !self.base.provesItself.contains(id)

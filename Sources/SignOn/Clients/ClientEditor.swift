@@ -41,6 +41,7 @@ package struct ClientEditor: Sendable {
     ///   - name: The name of the operator.
     package func create(_ members: JSONValue, by name: String) async throws(NotDone) -> Outcome {
         let id = members["client_id"]?.string ?? Random.base64URL(24)
+        let members = try LogoutURLMember.read(members, of: id)
         var request = JSONValue.object([:]).merged(with: members.without(Self.ownMembers))
         // An id that is not a string stays in the request, so that the check of `client_id` rejects it.
         if request["client_id"] == nil { request = request.merged(with: ["client_id": .string(id)]) }
@@ -65,6 +66,7 @@ package struct ClientEditor: Sendable {
                 )
             )
         }
+        let patch = try LogoutURLMember.read(patch, of: id)
         let given = try self.secret(in: patch, id: id)
         let isReset = patch.removes("client_secret")
         return try await self.change(id, by: name, generated: nil) { (catalogue, present) throws(NotDone) in

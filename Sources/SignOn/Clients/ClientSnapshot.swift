@@ -18,6 +18,8 @@ package final class ClientSnapshot: Sendable {
     package let hasImplicit: Bool
     /// Whether some client's tokens follow the user's provider.
     package let hasFollower: Bool
+    /// Whether some client is to be notified of ended sessions.
+    let hasLogoutURIs: Bool
 
     /// Creates a snapshot. Of two clients with one id, which the settings reject, the first would be used.
     ///
@@ -30,6 +32,7 @@ package final class ClientSnapshot: Sendable {
         self.origins = Set(clients.flatMap(\.allowedOrigins))
         self.hasImplicit = clients.contains { $0.grantTypes.contains(.implicit) }
         self.hasFollower = clients.contains(where: \.refreshToken.follows)
+        self.hasLogoutURIs = clients.contains { $0.backchannelLogoutURI != nil }
     }
 
     /// Whether the snapshot has no clients.

@@ -177,6 +177,7 @@ extension HandoffConsumer {
             return self.store.end(derived, on: loop).flatMap { ended in
                 HandoffFamily.end(root: derived, in: self.store, on: loop).map { ended }
             }.map { [record] ended in
+                self.notifyClients(of: [derived.lineage]) { $0.root == derived }
                 var record = record
                 record.revokedDerived = ended
                 self.journal.record(record)

@@ -410,7 +410,8 @@ package struct HandoffConsumer: RecordCaller {
         return former.session.end(former.key, in: self.store, on: loop).flatMapError { _ in
             former.session.end(former.key, in: self.store, on: loop)
         }.map { _ in
-            plan.record
+            self.moveClients(of: [NewSession(key: former.key, session: former.session)], to: plan.creating)
+            return plan.record
         }.flatMapErrorThrowing { _ in
             var record = plan.record
             record.endedSessionID = nil

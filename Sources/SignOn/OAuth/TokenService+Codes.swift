@@ -107,6 +107,7 @@ extension TokenService {
             try await self.foreign?.note(lineage, session, provider)
         }
         try await self.ends?.keepAccount(of: session)
+        try await self.note(wish.client, gets: session, in: user)
         let (token, key) = self.authority.make(.code, in: lineage)
         let code = AuthorizationCode(
             session: session,
@@ -123,6 +124,22 @@ extension TokenService {
         )
         try await self.ask { store, loop in store.create(code, key: key, on: loop) }
         return token
+    }
+
+    /// Notes what a client gets in a user's session, if the client is to be notified of ends. To be called before the
+    /// client gets it.
+    ///
+    /// - Parameter own: The session whose id the client's id_tokens have as `sid`.
+    package func note(
+        _ client: ClientSettings,
+        gets own: Session,
+        in user: NewSession
+    ) async throws(NotDone) {
+        guard client.backchannelLogoutURI != nil else { return }
+        if user.key.kind == .foreignSession, let provider = user.session.provider {
+            try await self.foreign?.note(user.session.lineage, user.session, provider)
+        }
+        try await self.noteClient(client.clientID, gets: own, in: user)
     }
 
     /// Records that the browser's own session answers an authorization request without asking the user (Auth0's silent
@@ -223,6 +240,7 @@ extension TokenService {
         if case .used(_, let key?) = marker, let session = try await self.kept(key) {
             record.note(session, audience: session.session.access?.audience)
             try await self.end(session, &record)
+            self.notifyClients(of: session)
         }
         throw NotDone(.codeReplayed)
     }

@@ -73,6 +73,7 @@ extension TokenService {
             _ = try await self.ask { store, loop in store.end(session.key, on: loop) }
         } else {
             try await self.end(session, &record)
+            self.notifyClients(of: session, besides: requester.client.clientID)
         }
         // The token has ended in any case. A full queue must not keep a token alive.
         self.journal.record(record)

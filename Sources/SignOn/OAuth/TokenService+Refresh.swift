@@ -85,6 +85,7 @@ extension TokenService {
                 // the token again, and continued with the new one. This is not a replay.
                 guard !wasPresent else { throw NotDone(.storeUnavailable) }
                 try await self.end(session, &record)
+                self.notifyClients(of: session)
                 throw NotDone(.refreshReplayed)
             }
             if let parent = family.parent, try await self.kept(parent) == nil {

@@ -80,10 +80,12 @@ extension SessionService {
         record.provider = evidence?.provider
         try await self.judge(authentication, terms, &record, requester)
         for session in former {
-            try await self.endWithDependents(session)
-            // Not revoked, because the provider may treat the old and the new tokens as one grant.
+            try await self.endReplaced(session)
+            // Not revoked at the provider, which may treat the old and the new tokens as one grant.
             self.grants?.discard(after: session.session)
         }
+        var next: NewSession?
+        defer { self.moveClients(of: former.map(\.stored), to: next) }
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
         var session = self.draft(authentication, terms, in: lineage, device: record.device)
@@ -110,6 +112,7 @@ extension SessionService {
             self.refuse(error, found.session, &record)
             throw error
         }
+        next = found.stored
         return (token, found.session)
     }
 

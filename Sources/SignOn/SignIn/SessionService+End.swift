@@ -21,16 +21,28 @@ extension SessionService {
     /// Ends every token and session of the lineage.
     package func endLineage(_ lineage: Lineage) async throws(NotDone) {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
+        self.notifyClients(of: [lineage])
     }
 
     /// Ends a session and everything that ends together with it (`Session.endReach`).
     package func endWithDependents(_ found: FoundSession) async throws(NotDone) {
+        try await self.endReplaced(found)
+        self.notifyClients(of: found.stored)
+    }
+
+    /// Ends a session that another one replaces, and everything that ends together with it. The caller moves the
+    /// session's clients (`moveClients`).
+    func endReplaced(_ found: FoundSession) async throws(NotDone) {
         try await self.ask { store, loop in found.session.end(found.key, in: store, on: loop) }
     }
 
     /// Ends the sessions that the request's cookies present on this host, and returns them.
     @discardableResult
     package func signOutBrowser(of requester: Requester) async throws(NotDone) -> [SignedOutSession] {
+        try await self.awaitingNotifications { () async throws(NotDone) in try await self.endCookies(of: requester) }
+    }
+
+    private func endCookies(of requester: Requester) async throws(NotDone) -> [SignedOutSession] {
         var ended: [SignedOutSession] = []
         for cookie in requester.cookies {
             guard let key = self.authority.key(.session, of: cookie.bytes) else { continue }
@@ -51,6 +63,10 @@ extension SessionService {
     /// - Throws: The reason why the token never named a native session, as far as the store knows. Nothing if the
     ///   session ended before, so that a client that lost the answer can repeat its request.
     package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
+        try await self.awaitingNotifications { () async throws(NotDone) in try await self.endApp(token, requester) }
+    }
+
+    private func endApp(_ token: Secret, _ requester: Requester) async throws(NotDone) {
         switch self.authority.read(.session, token.bytes) {
         case .malformed: try await self.signOutForeign(token, for: requester)
         case .otherKey: throw NotDone(.credentialOtherKey)
@@ -111,6 +127,7 @@ extension SessionService {
         let end = try await self.endInStore(key, present, if: mayEnd)
         if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
         guard case .ended(let session) = end else { return (end, grant?.tokens) }
+        self.notifyClients(of: NewSession(key: key, session: session))
         var record = self.record(.signedOut, kind, requester)
         record.note(session, key)
         record.cascaded = cascaded
@@ -143,7 +160,7 @@ extension SessionService {
         // `absent` if another request has ended the session since it was read.
         case .session: return try await self.endOne(key) ? .ended(present) : .absent
         case .lineage:
-            try await self.endLineage(present.lineage)
+            try await self.ask { store, loop in store.end(present.lineage, on: loop) }
             return .ended(present)
         }
     }

@@ -21,6 +21,9 @@ package struct FoundSession: Sendable {
         self.usedAt = usedAt
     }
 
+    /// The session and its key.
+    var stored: NewSession { NewSession(key: self.key, session: self.session) }
+
     /// The time at which the session ends unless it is used again.
     package var idleEnd: UnixTime {
         min(self.session.expiresAt, (self.usedAt ?? self.session.issuedAt).advanced(by: self.session.idleLifetime))

@@ -99,6 +99,13 @@ package struct UserSessions: RecordCaller {
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }
 
+    /// Ends sessions and everything that ends together with them, on behalf of their user.
+    package func end(_ all: [FoundSession], for requester: Requester) async throws(NotDone) {
+        try await self.awaitingNotifications { () async throws(NotDone) in
+            for found in all { try await self.end(found, for: requester) }
+        }
+    }
+
     /// Ends a session and everything that ends together with it.
     ///
     /// - Parameters:
@@ -127,7 +134,7 @@ package struct UserSessions: RecordCaller {
     ) async throws(NotDone) -> Bool {
         // The sessions end even if they cannot be listed.
         let known = try? await self.all(of: names.all)
-        for name in names.all { try await self.sessions.ask { store, loop in store.end(subject: name, on: loop) } }
+        for name in names.all { try await self.directory.end(subject: name) }
         guard let known else {
             for name in names.all { self.record(name, nil, 0, `operator`, requester) }
             return true

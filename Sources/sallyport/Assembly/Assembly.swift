@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Calls
 import Endpoints
 import JOSE
 import Observability
@@ -24,6 +25,8 @@ struct Assembly: Sendable {
     let geo: GeoDirectory?
     let idTokens: IDTokenSigning
     let clients: ClientRegistry
+    /// How clients are notified of ended sessions.
+    let logoutTokens: LogoutTokenSender.Plan
     /// The TLS of all listeners that use TLS.
     let tls: [ListenerTLS]
     /// The TLS of each management listener, in the order of the settings. `nil` for a listener without TLS.
@@ -61,12 +64,21 @@ struct Assembly: Sendable {
             keyFile?.idTokens.map { .file($0) }
             ?? IDTokenSigning.store(foundations.idTokenKeys, isNeeded: !clients.snapshot.isEmpty)
         self.idTokens = idTokens
+        let issuers = Self.issuers(settings)
+        self.logoutTokens = LogoutTokenSender.Plan(
+            clients: clients,
+            issuers: Dictionary(uniqueKeysWithValues: issuers.map { ($0.key.name, $0.value) }),
+            keys: idTokens,
+            transport: try StartRefusal.naming("clients: ") {
+                try foundations.providerClient.transport(proxies: settings.proxies)
+            }
+        )
         let identity = IdentityProfile(
             settings.identity,
             assertion: settings.identity.assertion.map {
                 AssertionSigner(
                     $0,
-                    issuers: Self.issuers(settings),
+                    issuers: issuers,
                     key: signingKeys.current
                 )
             }

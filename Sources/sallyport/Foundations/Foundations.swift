@@ -24,6 +24,8 @@ struct Foundations: Sendable {
     let users = KnownUsers()
     /// The providers' tokens. A renewal under way continues across a reload.
     let grants: ProviderGrants
+    /// The logout tokens for clients. Those that wait are sent across a reload.
+    let logoutTokens: LogoutTokenSender
     let providerClient: CallClient
     let idTokenKeys: IDTokenKeys
     /// The changes to clients at run time.
@@ -55,7 +57,17 @@ struct Foundations: Sendable {
         self.group = group
         self.caches = caches
         self.backing = backing
-        self.records = RecordAccess(store: store, authority: keys.authority, loops: group, clock: clock)
+        self.logoutTokens = LogoutTokenSender(
+            clock: clock,
+            journal: LogoutTokenJournal(audit: audit, metrics: registry)
+        )
+        self.records = RecordAccess(
+            store: store,
+            authority: keys.authority,
+            loops: group,
+            clock: clock,
+            notifier: self.logoutTokens
+        )
         self.grants = ProviderGrants(
             records: self.records,
             journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }

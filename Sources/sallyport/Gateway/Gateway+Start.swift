@@ -242,6 +242,7 @@ extension Gateway {
             let clients = clients.snapshot
             return clients.hasFollower || (isNative && clients.isEmpty)
         }
+        self.foundations.logoutTokens.adopt(assembly.logoutTokens)
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // Providers are contacted from now on, but not before. Issuers that have started already are not affected.
         for realm in assembly.realms { realm.provider.issuer?.start() }

@@ -142,6 +142,7 @@ extension Gateway {
         async let lastSpans: Void? = self.traces?.stop(until: deadline)
         // New tokens that are not stored would be lost when the process ends.
         await self.foundations.grants.drain(until: start + plan.calls)
+        await self.foundations.logoutTokens.drain(until: start + plan.calls)
         self.watch.shutDown()
         await lastSpans
         await self.foundations.providerClient.shutdown()

@@ -26,11 +26,8 @@ extension Gateway {
         for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }
         for id in changes.changed {
             do {
-                for subject in realm.subjects(of: id) {
-                    try await self.foundations.group.ask(self.foundations.store) { store, loop in
-                        store.end(subject: subject, on: loop)
-                    }
-                }
+                let ends = ProviderSessions(records: self.foundations.records)
+                for subject in realm.subjects(of: id) { try await ends.end(subject: subject) }
                 self.recordEnd(of: realm.subject(id), .sessionPasswordChanged)
             } catch {
                 self.foundations.users.noteUnended(id)

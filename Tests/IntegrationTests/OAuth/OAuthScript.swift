@@ -19,8 +19,10 @@ enum OAuthScript {
 
     /// Runs a script; a failed assertion in it fails the test.
     ///
-    /// - Parameter port: The gateway's; nil: a free one.
-    static func run(_ script: String, port: Int? = nil, _ arguments: [String] = []) throws {
+    /// - Parameters:
+    ///   - port: The gateway's; nil: a free one.
+    ///   - clients: Further clients of the settings.
+    static func run(_ script: String, port: Int? = nil, clients: String = "", _ arguments: [String] = []) throws {
         let python = try #require(OryClient.python)
         let keys = try Servers.run(python, ["-c", Self.keys]).output.split(separator: "\n").map(String.init)
         try #require(keys.count == 2)
@@ -51,6 +53,7 @@ enum OAuthScript {
                     callbacks: ["http://127.0.0.1/callback"]
                     allowed_logout_urls: ["http://127.0.0.1:1/bye"]
                     grant_types: [implicit]
+                \(clients)
                 """,
             publicURL: origin,
             listen: "127.0.0.1:\(port)",

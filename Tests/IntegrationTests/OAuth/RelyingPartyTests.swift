@@ -48,7 +48,9 @@ struct RelyingPartyTests {
 
         """
 
-    private func run(_ script: String) throws { try OAuthScript.run(Self.browser + script) }
+    private func run(_ script: String, clients: String = "", _ arguments: [String] = []) throws {
+        try OAuthScript.run(Self.browser + script, clients: clients, arguments)
+    }
 
     @Test("idpyoidc: discovery, code with PKCE and nonce, id_token, userinfo, refresh, and logout with its hint")
     func idpyoidc() throws {
@@ -136,6 +138,64 @@ struct RelyingPartyTests {
                 assert error.error == 'login_required', error
             print('done')
             """
+        )
+    }
+
+    @Test("Authlib and joserfc: a sign-out sends a logout token, which a client verifies, with the sid of the id_token")
+    func logoutToken() throws {
+        let port = try ServerPorts.take()
+        let shop = """
+              - client_id: shop
+                callbacks: ["http://127.0.0.1/callback"]
+                backchannel_logout_uri: http://127.0.0.1:\(port)/logout?tenant=1
+            """
+        try self.run(
+            """
+            import http.server, queue, threading
+            from authlib.integrations.requests_client import OAuth2Session
+            from joserfc import jwt
+            from joserfc.jwk import KeySet
+            received = queue.Queue()
+            class Endpoint(http.server.BaseHTTPRequestHandler):
+                def do_POST(self):
+                    body = self.rfile.read(int(self.headers['Content-Length'])).decode()
+                    received.put((self.path, self.headers['Content-Type'], dict(urllib.parse.parse_qsl(body))))
+                    self.send_response(204)
+                    self.end_headers()
+                def log_message(self, *arguments): pass
+            server = http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[4])), Endpoint)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            assert metadata['backchannel_logout_supported'] and metadata['backchannel_logout_session_supported']
+
+            client = OAuth2Session('shop', redirect_uri=callback, code_challenge_method='S256',
+                scope='openid offline_access', token_endpoint_auth_method='none')
+            url, state = client.create_authorization_url(metadata['authorization_endpoint'], code_verifier='v' * 64,
+                nonce='n')
+            token = client.fetch_token(metadata['token_endpoint'], code_verifier='v' * 64, state=state,
+                authorization_response=browser.walk(url)[0])
+            keys = KeySet.import_key_set(requests.get(metadata['jwks_uri']).json())
+            session = jwt.decode(token['id_token'], keys, algorithms=['RS256']).claims
+
+            answer = browser.post(base + '/.sallyport/logout', {'return_to': '/'}, headers={'Origin': base},
+                allow_redirects=False)
+            assert answer.status_code == 303 and not is_signed_in(), answer.text
+            # The sign-out has waited for it.
+            path, kind, form = received.get(timeout=10)
+            assert path == '/logout?tenant=1' and kind == 'application/x-www-form-urlencoded', path
+            logout = jwt.decode(form['logout_token'], keys, algorithms=['RS256'])
+            assert logout.header['typ'] == 'logout+jwt' and logout.header['kid'], logout.header
+            claims = logout.claims
+            required = {'essential': True}
+            jwt.JWTClaimsRegistry(iss={'essential': True, 'value': metadata['issuer']},
+                aud={'essential': True, 'value': 'shop'}, exp=required, iat=required, jti=required).validate(claims)
+            assert claims['exp'] - claims['iat'] == 120 and 'nonce' not in claims, claims
+            assert claims['sub'] == session['sub'] and claims['sid'] == session['sid'], claims
+            assert claims['events'] == {'http://schemas.openid.net/event/backchannel-logout': {}}, claims
+            assert client.refresh_token(metadata['token_endpoint'])['access_token'] and received.empty()
+            print('done')
+            """,
+            clients: shop,
+            [String(port)]
         )
     }
 

@@ -165,6 +165,8 @@ import Vocabulary
                 let token = try bench.gateway.transferToken()
                 for _ in 0..<2 { _ = try bench.withToken(token) }
             }
+        case .clientLogoutFailed:
+            .elsewhere("A client that refuses a logout token is not tried again, and the audit stream names it")
         case .clientChanged:
             .act([nil]) {
                 let name = #"{"name": "Shop"}"#

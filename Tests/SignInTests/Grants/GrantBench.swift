@@ -182,12 +182,13 @@ final class GrantBench: Sendable {
     /// A gateway.
     ///
     /// - Parameter longestWait: Of a request for a renewal; by default longer than any test takes on a busy machine.
-    func node(longestWait: TimeAmount = .minutes(10)) -> Node {
+    func node(longestWait: TimeAmount = .minutes(10), notifier: (any ClientNotifier)? = nil) -> Node {
         let records = RecordAccess(
             store: self.store,
             authority: self.authority,
             loops: MultiThreadedEventLoopGroup.singleton,
-            clock: self.time.clock
+            clock: self.time.clock,
+            notifier: notifier
         )
         let grants = ProviderGrants(
             records: records,

@@ -24,6 +24,7 @@ enum RecordFuzzing {
         { Self.reading($0, ForeignSessionRecord.self) ?? Self.verdict($0) },
         { Self.reading($0, ExchangeClaim.self) }, { Self.reading($0, ClientChange.self) },
         { Self.reading($0, SigningKeyDocument.self) }, { Self.marker($0) }, { Self.envelopes($0) }, { Self.names($0) },
+        { Self.reading($0, ClientSessions.self) },
     ]
 
     static func record(_ bytes: [UInt8]) -> String? {
@@ -250,6 +251,9 @@ enum RecordFuzzing {
             lineage: Self.lineage,
             subject: "user-1"
         )
+        var clients = ClientSessions(of: Self.native, since: Self.now)
+        let entry = ClientSessions.Entry(clientID: "web", sessionID: "ses_1", root: Self.key(.session))
+        clients.add(entry, until: Self.now)
         let returned = ReturnCode(
             code: SHA256.digest([3]),
             flow: "f",
@@ -274,6 +278,7 @@ enum RecordFuzzing {
             Self.bytes(of: change),
             [], Marker.used(AttemptID(value: "a"), session: Self.key(.session)).encoded,
             (try? change.encoded(id: "web", attempt: AttemptID(value: "a"))) ?? [], Array(slots.utf8),
+            Self.bytes(of: clients),
         ]
     }()
 

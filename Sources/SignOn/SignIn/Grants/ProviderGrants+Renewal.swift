@@ -305,6 +305,7 @@ extension ProviderGrants: SessionRenewer {
 
     private func end(_ lineage: Lineage) async throws(NotDone) {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
+        self.notifyClients(of: [lineage])
     }
 
     /// Returns when the next look at a grant is due. `nil` if its sessions determine it.

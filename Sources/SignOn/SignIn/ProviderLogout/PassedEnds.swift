@@ -33,10 +33,12 @@ package struct PassedEnds: RecordCaller {
     ///
     /// - Parameter kept: The token's session from `kept(_:)`. `nil` if it is unknown here.
     package func end(_ token: Secret, of kept: Session?, for requester: Requester) async throws(NotDone) {
-        guard let kept else { return try await self.ends.end(token: token, of: self.provider) }
-        let cascaded = await self.sessions.cascaded(of: kept.subject, in: [kept.lineage])
-        try await self.ends.end(kept, of: token)
-        self.record(kept.subject, kept.id, cascaded, .native, requester)
+        try await self.awaitingNotifications { () async throws(NotDone) in
+            guard let kept else { return try await self.ends.end(token: token, of: self.provider) }
+            let cascaded = await self.sessions.cascaded(of: kept.subject, in: [kept.lineage])
+            try await self.ends.end(kept, of: token)
+            self.record(kept.subject, kept.id, cascaded, .native, requester)
+        }
     }
 
     /// Asks the provider whether a live token or cookie has ended, and if so, ends everything that began with it here.
@@ -106,8 +108,10 @@ package struct PassedEnds: RecordCaller {
         for subject in try await self.names(of: user).all {
             count += await self.sessions.cascaded(of: subject, in: Array(all))
         }
-        for session in sessions.sorted() { try await self.ends.end(session: session, at: self.provider) }
-        for lineage in lineages { try await self.sessions.endLineage(lineage) }
+        try await self.awaitingNotifications { () async throws(NotDone) in
+            for session in sessions.sorted() { try await self.ends.end(session: session, at: self.provider) }
+            for lineage in lineages { try await self.sessions.endLineage(lineage) }
+        }
         self.record(self.sessions.realm.subject(user), nil, count, kind, requester)
     }
 

@@ -16,9 +16,7 @@ extension ProviderSessions {
     /// Ends a provider's token or cookie and everything that began with it, even if the provider accepts it later.
     package func end(token: Secret, of provider: String) async throws(NotDone) {
         let names = ForeignNames(self.authority, provider: provider)
-        for lineage in token.bytes.withUnsafeBytes({ names.lineages(of: $0) }) {
-            try await self.ask { store, loop in store.end(lineage, on: loop) }
-        }
+        try await self.end(token.bytes.withUnsafeBytes { names.lineages(of: $0) })
     }
 
     /// Ends the session that the provider reported for `token`, and everything that began with it.

@@ -49,9 +49,7 @@ package struct ProviderSessions: RecordCaller {
                     subject: subject
                 )
             }
-            for surplus in next.add(lineage, of: subject, until: expiresAt) {
-                try await self.ask { store, loop in store.end(surplus, on: loop) }
-            }
+            try await self.end(next.add(lineage, of: subject, until: expiresAt))
             if try await self.write(next, key, judged: present?.version) { return }
         }
         throw NotDone(.storeUnavailable)
@@ -159,12 +157,18 @@ package struct ProviderSessions: RecordCaller {
     /// Ends every session of this deployment that began with a provider's session.
     package func end(_ record: ProviderSessionRecord) async throws(NotDone) {
         // Each lineage is ended even if it ended before, because the earlier answer may have been lost.
-        for lineage in record.lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
+        try await self.end(record.lineages)
+    }
+
+    /// Ends the lineages.
+    func end(_ lineages: [Lineage]) async throws(NotDone) {
+        for lineage in lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
+        self.notifyClients(of: lineages)
     }
 
     /// Ends every session of the subject, or of the end with this name (`ProviderSession.endName`).
     package func end(subject: String) async throws(NotDone) {
-        try await self.ask { store, loop in store.end(subject: subject, on: loop) }
+        try await self.endAndNotify(subject: subject)
     }
 
     /// Returns whether a sign-in has already ended: its subject's sessions or the provider's session ended after the

@@ -157,7 +157,8 @@ extension HostTickets {
                 try await self.sessions.endOne(former.key)
                 replaced = former.key
             } else {
-                try await self.sessions.endWithDependents(former)
+                try await self.sessions.endReplaced(former)
+                self.moveClients(of: [former.stored], to: NewSession(key: key, session: session))
             }
         }
         if let root {

@@ -1,0 +1,269 @@
+package import Calls
+import DequeModule
+package import NIOCore
+import Observability
+import Settings
+import Synchronization
+package import Vocabulary
+
+/// Sends logout tokens to clients in the background (OpenID Connect Back-Channel Logout 1.0 2.5).
+///
+/// Each client has its own line, so that a slow client delays no other. A token that a client does not answer is sent
+/// again, newly signed, after 5 and after 30 seconds. Tokens that still wait when the process ends are lost. One object
+/// lives as long as the process, across reloads.
+package final class LogoutTokenSender: ClientNotifier {
+    /// What a configuration determines.
+    package struct Plan: Sendable {
+        let clients: ClientRegistry
+        let issuers: [String: String]
+        let keys: IDTokenSigning
+        let transport: any CallTransport
+
+        /// - Parameters:
+        ///   - issuers: The issuer of id_tokens for the users of each realm, by the realm's name.
+        ///   - keys: The keys of id_tokens.
+        package init(
+            clients: ClientRegistry,
+            issuers: [String: String],
+            keys: IDTokenSigning,
+            transport: any CallTransport
+        ) {
+            self.clients = clients
+            self.issuers = issuers
+            self.keys = keys
+            self.transport = transport
+        }
+
+        /// Returns the settings of the session's client. `nil` if the client is not to be notified.
+        func client(of session: ClientSession) -> ClientSettings? {
+            self.clients.snapshot.client(session.clientID).flatMap { client in
+                client.backchannelLogoutURI != nil && client.isFor(session.realm) ? client : nil
+            }
+        }
+    }
+
+    /// The maximum number of tokens that wait or are being sent. One client has a share of it (`ShareRule`).
+    package static let capacity = 10_000
+    /// The maximum number of tokens that are being sent to one client.
+    private static let parallel = 8
+    /// The pauses before the second and the third try.
+    private static let pauses: [Duration] = [.seconds(5), .seconds(30)]
+    /// The time limit of one try.
+    private static let patience = Duration.seconds(2)
+    /// The maximum size of an answer in bytes.
+    private static let answerLimit = 4096
+
+    /// A token to send.
+    private struct Message: Sendable {
+        let session: ClientSession
+        var number = 1
+        /// Succeeds after the first try.
+        var firstTry: EventLoopPromise<Void>?
+    }
+
+    /// The tokens for one client.
+    private struct Line {
+        var waiting: Deque<Message> = []
+        var senders = 0
+    }
+
+    private struct State {
+        var plan: Plan?
+        var lines: [String: Line] = [:]
+        var places: Shares<String>
+        /// The pauses before retries.
+        var pauses: [Int: Task<Void, Never>] = [:]
+        var pauseCount = 0
+        var isDraining = false
+    }
+
+    package let longestWait: TimeAmount
+    private let clock: Clock
+    private let journal: LogoutTokenJournal
+    private let pause: @Sendable (Duration) async -> Void
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - clock: The clock of id_tokens.
+    ///   - longestWait: The maximum wait of a user's sign-out, in real time.
+    ///   - pause: Waits between tries, unless the task is cancelled.
+    package init(
+        clock: Clock,
+        journal: LogoutTokenJournal,
+        capacity: Int = LogoutTokenSender.capacity,
+        longestWait: TimeAmount = .seconds(2),
+        pause: @escaping @Sendable (Duration) async -> Void = { try? await Task.sleep(for: $0) }
+    ) {
+        self.clock = clock
+        self.journal = journal
+        self.longestWait = longestWait
+        self.pause = pause
+        self.state = Mutex(State(places: Shares(ShareRule(of: capacity))))
+    }
+
+    /// Uses this plan until the next reload.
+    package func adopt(_ plan: Plan) { self.state.withLock { $0.plan = plan } }
+
+    private var plan: Plan? { self.state.withLock { $0.plan } }
+
+    package var isNeeded: Bool { self.plan?.clients.snapshot.hasLogoutURIs ?? false }
+
+    /// Whether any token waits or is being sent.
+    package var isBusy: Bool { self.state.withLock { $0.places.total > 0 } }
+
+    /// Drops all retries, and waits until `deadline` for tokens that are being sent.
+    package func drain(until deadline: ContinuousClock.Instant) async {
+        let pauses = self.state.withLock { state in
+            state.isDraining = true
+            return Array(state.pauses.values)
+        }
+        for pause in pauses { pause.cancel() }
+        while ContinuousClock.now < deadline, self.isBusy { try? await Task.sleep(for: .milliseconds(20)) }
+    }
+
+    package func notify(
+        _ ended: [ClientSession],
+        isWholeUser: Bool,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        guard let plan = self.plan else { return loop.makeSucceededVoidFuture() }
+        var known: Set<ClientSession> = []
+        var tries: [EventLoopFuture<Void>] = []
+        for var session in ended {
+            guard let client = plan.client(of: session) else { continue }
+            if isWholeUser, !client.requiresLogoutSession { session.sessionID = nil }
+            guard known.insert(session).inserted else { continue }
+            let firstTry = loop.makePromise(of: Void.self)
+            tries.append(firstTry.futureResult)
+            self.admit(Message(session: session, firstTry: firstTry))
+        }
+        return EventLoopFuture.andAllComplete(tries, on: loop)
+    }
+
+    // MARK: Lines
+
+    /// Puts a new token into its client's line if there is room.
+    private func admit(_ message: Message) {
+        let isAdmitted = self.state.withLock { state in
+            guard state.places.total < state.places.rule.limit, state.places.admits(message.session.clientID) else {
+                return false
+            }
+            state.places.take(message.session.clientID)
+            return true
+        }
+        guard isAdmitted else {
+            message.firstTry?.succeed()
+            return self.journal.note(.dropped, message.session, detail: "too many logout tokens wait")
+        }
+        self.append(message)
+    }
+
+    private func append(_ message: Message) {
+        let client = message.session.clientID
+        let needsSender = self.state.withLock { state in
+            state.lines[client, default: Line()].waiting.append(message)
+            guard state.lines[client, default: Line()].senders < Self.parallel else { return false }
+            state.lines[client]?.senders += 1
+            return true
+        }
+        guard needsSender else { return }
+        Task.detached {
+            while let next = self.next(for: client) { await self.send(next) }
+        }
+    }
+
+    /// Returns the next token of a client's line. `nil` if the line is empty, so that the sender ends.
+    private func next(for client: String) -> Message? {
+        self.state.withLock { state in
+            if let next = state.lines[client]?.waiting.popFirst() { return next }
+            state.lines[client]?.senders -= 1
+            if state.lines[client]?.senders == 0 { state.lines[client] = nil }
+            return nil
+        }
+    }
+
+    // MARK: Tries
+
+    /// The outcome of a try.
+    private enum Outcome {
+        case accepted
+        /// The client no longer exists or no longer wants tokens.
+        case unwanted
+        case refused(String)
+        /// A retry may succeed.
+        case later(String)
+    }
+
+    private func send(_ message: Message) async {
+        let outcome = await self.outcome(of: message.session)
+        message.firstTry?.succeed()
+        switch outcome {
+        case .accepted: self.end(message, .ok)
+        case .unwanted: self.end(message, nil)
+        case .refused(let detail): self.end(message, .refused, detail)
+        case .later(let detail) where message.number > Self.pauses.count: self.end(message, .failed, detail)
+        case .later(let detail):
+            self.journal.note(.later, message.session, detail: detail)
+            self.retry(message)
+        }
+    }
+
+    private func retry(_ message: Message) {
+        let wait = Self.pauses[message.number - 1]
+        let next = Message(session: message.session, number: message.number + 1)
+        let isDraining = self.state.withLock { state in
+            guard !state.isDraining else { return true }
+            state.pauseCount += 1
+            let number = state.pauseCount
+            state.pauses[number] = Task.detached {
+                await self.pause(wait)
+                self.resume(next, after: number)
+            }
+            return false
+        }
+        if isDraining { self.end(message, .dropped, Self.stopping) }
+    }
+
+    private func resume(_ message: Message, after pause: Int) {
+        let isDraining = self.state.withLock { state in
+            state.pauses[pause] = nil
+            return state.isDraining
+        }
+        if isDraining { self.end(message, .dropped, Self.stopping) } else { self.append(message) }
+    }
+
+    private static let stopping = "the gateway stops"
+
+    /// - Parameter result: `nil` if nothing was to be sent.
+    private func end(_ message: Message, _ result: ClientLogoutResult?, _ detail: String = "") {
+        if let result { self.journal.note(result, message.session, detail: detail) }
+        self.state.withLock { $0.places.giveBack(message.session.clientID) }
+    }
+
+    private func outcome(of session: ClientSession) async -> Outcome {
+        guard let plan = self.plan, let url = plan.client(of: session)?.backchannelLogoutURI,
+            let issuer = plan.issuers[session.realm]
+        else { return .unwanted }
+        guard let key = try? await plan.keys.signer() else { return .later("there is no key to sign with") }
+        let token = ClientLogoutToken(issuer: issuer, session: session, issuedAt: self.clock.now())
+        let form = await offLoop { "logout_token=\(token.signed(by: key))" }
+        let call = OutgoingCall(
+            "POST",
+            url,
+            fields: [("content-type", "application/x-www-form-urlencoded")],
+            body: Array(form.utf8),
+            bodyLimit: Self.answerLimit,
+            timeLimit: Self.patience
+        )
+        do throws(CallError) {
+            let status = try await plan.transport.send(call).status
+            switch status {
+            case 200, 204: return .accepted
+            case 429, 500...: return .later("status \(status)")
+            default: return .refused("status \(status)")
+            }
+        } catch {
+            return error.cause == .size ? .refused(error.detail) : .later(error.detail)
+        }
+    }
+}
