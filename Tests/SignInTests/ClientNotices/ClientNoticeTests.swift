@@ -213,8 +213,8 @@ struct ClientNoticeTests {
         let (here, there) = (try await bench.signIn(), try await bench.signIn())
         try await bench.grant("a", in: here.user)
         try await bench.grant("b", in: there.user)
-        let all = try await bench.users.all(withUserOf: here.found).filter { $0.key != here.user.key }
-        try await bench.users.end(all, sparing: here.found, for: try bench.requester())
+        let others = try await bench.users.others(than: here.found)
+        try await bench.users.end(others, for: try bench.requester())
         #expect(bench.log.sessions == ["shop b"])
     }
 
