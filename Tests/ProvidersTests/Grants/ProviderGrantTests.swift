@@ -113,6 +113,29 @@ struct ProviderGrantTests {
         }
     }
 
+    @Test("A provider without refresh token is asked only while the access token is valid for long enough")
+    func asking() {
+        let grant = Self.grant {
+            $0.tokens = Self.tokens(life: .seconds(1800), refresh: nil)
+            $0.renewAt = nil
+        }
+        var asked = grant
+        asked.askWithinInterval(from: Self.now)
+        #expect(asked.renewAt == Self.now.advanced(by: .seconds(900)))
+        func isAsked(after wait: Int64) -> Bool {
+            let step = asked.renewalStep(of: "me", at: Self.now.advanced(by: .seconds(wait)))
+            return if case .refresh = step { true } else { false }
+        }
+        #expect(!isAsked(after: 899) && isAsked(after: 900) && isAsked(after: 1769))
+        #expect(!isAsked(after: 1770) && !isAsked(after: 1800) && !isAsked(after: 86_000))
+        asked.renewAt = nil
+        asked.askWithinInterval(from: Self.now.advanced(by: .seconds(900)))
+        #expect(asked.renewAt == nil)
+        var endless = grant
+        endless.tokens.expiresAt = nil
+        #expect(endless.canBeAsked(at: Self.now.advanced(by: .seconds(86_000))))
+    }
+
     @Test("A renewal keeps what the provider's answer leaves out, and notes whether the refresh token changed")
     func renewed() {
         let before = Self.grant {

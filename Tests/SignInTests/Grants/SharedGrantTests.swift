@@ -231,6 +231,29 @@ struct SharedGrantTests {
         #expect(bench.provider.presented.isEmpty)
     }
 
+    @Test("An access token that has expired is not presented: its refusal would end a user who was only away")
+    func expiredAccessToken() async throws {
+        let bench = GrantBench(life: .seconds(3600), isShared: true)
+        let node = bench.node()
+        var tokens = bench.provider.tokens(1)
+        tokens.refreshToken = nil
+        let holder = try await bench.signIn(node, tokens: tokens)
+        var (app, limited) = (
+            try await Self.join(holder, node),
+            try await Self.join(holder, node, Self.client { $0.refreshToken.confirmWithin = .seconds(7200) })
+        )
+        bench.provider.script(.ended)
+        for wait in [3590, 3000] as [Int64] {
+            bench.time.advance(by: .seconds(wait))
+            _ = try await Self.refresh(&app, node)
+            _ = try await Self.refresh(&limited, node)
+        }
+        bench.time.advance(by: .seconds(3000))
+        _ = try await Self.refresh(&app, node)
+        #expect(try await Self.refusal(limited, node) == .refreshUnconfirmed, "it cannot be asked any more")
+        #expect(try await bench.session(holder) != nil && bench.events.isEmpty)
+    }
+
     @Test("After confirm_within without an answer, a refresh is 503 and its token stays good")
     func confirmWithin() async throws {
         let bench = GrantBench(isShared: true)

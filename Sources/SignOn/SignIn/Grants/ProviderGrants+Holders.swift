@@ -126,7 +126,8 @@ extension ProviderGrants {
         let loop = self.loops.any()
         let wasAsked = (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
         if settings.confirmWithin != .zero, let grant = try await self.grant(grantKey)?.record {
-            try self.check(grant.following?.confirmedAt ?? grant.since, canAsk: grant.renewAt != nil, settings)
+            let canAsk = grant.renewAt != nil && grant.canBeAsked(at: self.clock.now())
+            try self.check(grant.following?.confirmedAt ?? grant.since, canAsk: canAsk, settings)
         }
         return wasAsked
     }

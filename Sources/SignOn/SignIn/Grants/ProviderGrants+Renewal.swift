@@ -311,8 +311,10 @@ extension ProviderGrants: SessionRenewer {
     /// Returns when the next look at a grant is due. `nil` if its sessions determine it.
     private func nextLook(_ renewal: Renewal, _ grant: ProviderGrant) -> UnixTime? {
         guard renewal.isShared else { return nil }
-        let last = self.clock.now().advanced(by: ProviderGrant.interval)
-        return grant.renewAt.map { min($0, last) } ?? last
+        let now = self.clock.now()
+        let last = now.advanced(by: ProviderGrant.interval)
+        guard let due = grant.renewAt, grant.canBeAsked(at: now) else { return last }
+        return min(due, last)
     }
 
     // MARK: Sessions
