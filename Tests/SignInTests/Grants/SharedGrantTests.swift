@@ -331,6 +331,50 @@ struct SharedGrantTests {
         #expect(bench.provider.revoked.count == 1)
     }
 
+    @Test("A handed-off session that a new sign-in replaces takes no app with it", arguments: [true, false])
+    func replacedHandoff(withBrowser: Bool) async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        let token = try await Self.web(of: app, node)
+        try await bench.settled(node)
+        if !withBrowser {
+            _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
+            try await bench.settled(node)
+        }
+        let key = try #require(bench.authority.key(.session, of: token.bytes))
+        let former = FoundSession(key: key, session: try #require(try await bench.session(key)))
+        _ = try await node.sessions.replace(
+            [former],
+            with: SwitchedProvider.alice,
+            SessionTerms(.web),
+            evidence: ProviderEvidence(provider: bench.provider.name, tokens: bench.provider.tokens(1)),
+            for: try SignInBench().requester()
+        )
+        try await bench.settled(node)
+        #expect(try await bench.grant(holder, node)?.holders.contains(app.root.lineage) == true)
+        bench.time.advance(by: .seconds(900))
+        _ = try await Self.refresh(&app, node)
+        #expect(bench.provider.revoked.isEmpty)
+    }
+
+    @Test("An app that ends alone is the last holder as soon as nothing of its lineage is live")
+    func endsAlone() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let app = try await Self.join(holder, node, Self.client { $0.cascades = false })
+        #expect(try await bench.session(app.root)?.endsAlone == true)
+        _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.isEmpty)
+        try await node.tokens.revoke(app.refreshToken, for: try Self.requester(app.client))
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.count == 1)
+        #expect(try await bench.grant(holder, node) == nil)
+    }
+
     @Test("An app whose grant no longer exists ends at the next question")
     func lostGrant() async throws {
         let bench = GrantBench(isShared: true)

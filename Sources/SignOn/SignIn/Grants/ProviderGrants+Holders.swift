@@ -7,21 +7,21 @@ import Vocabulary
 
 /// The ends of grants. A grant that is not shared ends with its lineage; only its record is left.
 extension ProviderGrants {
-    /// Revokes the provider's tokens after the end of a session with its lineage, in the background. Tokens that others
-    /// hold, too, are revoked after the end of the last holder.
+    /// Revokes the provider's tokens after the end of a session, in the background, if its lineage has ended, too.
+    /// Tokens that others hold, too, are revoked after the end of the last holder.
     ///
     /// - Parameter former: The grant as read before the end. `nil` if it was not read, which suffices for a shared
     ///   grant.
     package func revoke(after session: Session, former: ProviderGrant? = nil) {
-        guard session.endReach == .lineage, session.provider?.grant != nil else { return }
+        guard session.endReach == .lineage || session.sharedGrant != nil else { return }
         self.leave(session) { last in
             guard let last = last ?? former else { return }
             await self.provider(named: last.provider)?.revoke(last.tokens)
         }
     }
 
-    /// Deletes the provider's tokens after the end of a session with its lineage, in the background, unless others hold
-    /// them, too. They are not revoked, because the provider may treat them and newer ones as one grant.
+    /// Deletes the provider's tokens after the end of a session, in the background, unless others hold them, too. They
+    /// are not revoked, because the provider may treat them and newer ones as one grant.
     package func discard(after session: Session) { self.leave(session) { _ in } }
 
     /// - Parameter andThen: Called when the grant was deleted, with the grant if it is shared.
@@ -32,8 +32,10 @@ extension ProviderGrants {
             if session.sharedGrant == nil {
                 await self.forget(key)
                 await andThen(nil)
-            } else if let last = await self.leaveShared(key, session.lineage) {
-                await andThen(last)
+            } else {
+                // A session that ends alone, such as one from a handoff, leaves its lineage among the holders.
+                let lineage = session.endReach == .lineage ? session.lineage : nil
+                if let last = await self.leaveShared(key, lineage) { await andThen(last) }
             }
             self.state.withLock { $0.deletions -= 1 }
         }
@@ -41,9 +43,10 @@ extension ProviderGrants {
 
     /// Removes a lineage from the holders of a shared grant, and the holders that have ended.
     ///
+    /// - Parameter lineage: The lineage that has ended. `nil` if only some of its sessions have.
     /// - Returns: The grant if no holder is left, so that it was deleted. If the store cannot be asked, the grant stays
     ///   until it expires with its last session.
-    private func leaveShared(_ key: RecordKey, _ lineage: Lineage) async -> ProviderGrant? {
+    private func leaveShared(_ key: RecordKey, _ lineage: Lineage?) async -> ProviderGrant? {
         for _ in 0..<Self.mostWrites {
             guard let stored = try? await self.grant(key) else { return nil }
             let others = stored.record.sessions.filter { $0.lineage != lineage }
