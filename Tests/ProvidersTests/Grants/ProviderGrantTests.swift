@@ -205,11 +205,27 @@ struct ProviderGrantTests {
         #expect(changed.update(of: bob, Self.key) == nil)
     }
 
-    @Test("The oldest session gives way when there are too many")
+    @Test("The oldest session gives way when there are too many, but never the first of a lineage")
     func bounded() {
         var grant = Self.grant()
         let keys = (0..<ProviderGrant.sessionLimit).map { _ in Self.authority.make(.session, in: Self.lineage).key }
-        for key in keys + keys { grant.add(key) }
-        #expect(grant.sessions == keys)
+        for key in keys { grant.add(key) }
+        #expect(grant.sessions == [Self.sessionKey] + keys.dropFirst())
+        let app = Self.authority.make(.session, in: Self.authority.newLineage()).key
+        for key in [app, app] { grant.add(key) }
+        #expect(grant.sessions == [Self.sessionKey] + keys.dropFirst(2) + [app])
+        let other = Self.authority.make(.session, in: app.lineage).key
+        for key in [other] + keys { grant.add(key) }
+        #expect(grant.holders == [Self.lineage, app.lineage] && grant.sessions.contains(app))
+        #expect(grant.sessions.count == ProviderGrant.sessionLimit)
+    }
+
+    @Test("When all sessions are of different lineages, no one gives way to another")
+    func boundedHolders() {
+        var grant = Self.grant()
+        func app() -> RecordKey { Self.authority.make(.session, in: Self.authority.newLineage()).key }
+        let apps = (1..<ProviderGrant.sessionLimit).map { _ in app() }
+        for key in apps + [app(), Self.authority.make(.session, in: apps[3].lineage).key] { grant.add(key) }
+        #expect(grant.sessions == [Self.sessionKey] + apps)
     }
 }

@@ -359,6 +359,56 @@ struct SharedGrantTests {
         #expect(bench.provider.revoked.isEmpty)
     }
 
+    @Test("A page that signs in at each load, and an app with many WebViews, sign nobody out")
+    func manyHolders() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        for _ in 0..<ProviderGrant.sessionLimit {
+            bench.time.advance(by: .seconds(6))
+            _ = try await Self.web(of: app, node)
+            try await bench.settled(node)
+        }
+        let grant = try #require(try await bench.grant(holder, node))
+        #expect(Array(grant.sessions.prefix(2)) == [holder.key, app.root])
+        var pages: [App] = []
+        for _ in 0..<ProviderGrant.sessionLimit { pages.append(try await Self.join(holder, node)) }
+        #expect(try await bench.session(holder) != nil)
+        _ = try await Self.refresh(&app, node)
+        for index in pages.indices { _ = try await Self.refresh(&pages[index], node) }
+        // Room is made by those who have ended.
+        for page in pages.prefix(8) { try await node.sessions.endLineage(page.root.lineage) }
+        let last = try await Self.join(holder, node)
+        #expect(try await bench.grant(holder, node)?.holders.contains(last.root.lineage) == true)
+        _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
+        try await bench.settled(node)
+        #expect(try await bench.grant(holder, node) != nil && bench.provider.revoked.isEmpty)
+    }
+
+    @Test("A client that gets tokens while the browser signs out is a holder, or gets none", arguments: [true, false])
+    func joiningMeanwhile(withOther: Bool) async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        if withOther { _ = try await Self.join(holder, node) }
+        let requester = try SignInBench().requester(cookies: [holder.token])
+        bench.store.change {
+            $0.beforeConsume = {
+                _ = try await node.sessions.signOutBrowser(of: requester)
+                try await bench.settled(node)
+            }
+        }
+        guard withOther else {
+            await #expect(throws: NotDone(.codeUnknown)) { try await Self.join(holder, node) }
+            #expect(bench.provider.revoked.count == 1)
+            return
+        }
+        let app = try await Self.join(holder, node)
+        #expect(try await bench.grant(holder, node)?.holders.contains(app.root.lineage) == true)
+        #expect(bench.provider.revoked.isEmpty)
+    }
+
     @Test("An app that ends alone is the last holder as soon as nothing of its lineage is live")
     func endsAlone() async throws {
         let bench = GrantBench(isShared: true)

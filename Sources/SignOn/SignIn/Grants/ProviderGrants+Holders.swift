@@ -50,14 +50,7 @@ extension ProviderGrants {
         for _ in 0..<Self.mostWrites {
             guard let stored = try? await self.grant(key) else { return nil }
             let others = stored.record.sessions.filter { $0.lineage != lineage }
-            let alive = try? await self.ask { store, loop in
-                EventLoopFuture.whenAllSucceed(
-                    others.map { session in store.session(session, on: loop).map { $0 == nil ? nil : session } },
-                    on: loop
-                )
-            }
-            guard let alive else { return nil }
-            let holders = Set(alive.compactMap(\.self).map(\.lineage))
+            guard let holders = try? await self.living(others) else { return nil }
             var next = stored.record
             next.remove { !holders.contains($0.lineage) }
             // A client that joins at this moment finds another version of the grant, or none.
