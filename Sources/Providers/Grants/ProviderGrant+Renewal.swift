@@ -76,6 +76,14 @@ extension ProviderGrant {
         self.renewAt = self.renewAt.map { min($0, due) } ?? due
     }
 
+    /// The time of the provider's last word, or an earlier one if that is not known exactly.
+    package var confirmedAt: UnixTime {
+        if let following = self.following { return following.confirmedAt }
+        // A word makes the grant due within an interval.
+        guard let renewAt = self.renewAt else { return self.since }
+        return max(self.since, renewAt.advanced(by: .zero - Self.interval))
+    }
+
     /// Reports whether the provider can be asked at `time`. Without a refresh token, it is asked with the access token,
     /// whose refusal says something about the user only if the token has not expired before the provider's answer.
     package func canBeAsked(at time: UnixTime) -> Bool {

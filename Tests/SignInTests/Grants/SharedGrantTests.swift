@@ -16,7 +16,7 @@ import Vocabulary
 struct SharedGrantTests {
     /// An app that signed in at `/authorize` while a browser was signed in.
     private struct App {
-        let client: ClientSettings
+        var client: ClientSettings
         var refreshToken: Secret
         var access: Secret
         let root: RecordKey
@@ -281,6 +281,63 @@ struct SharedGrantTests {
         #expect(bench.events.last == .renewed)
     }
 
+    @Test("Settings apply to a client that joined before it had them, and count from the provider's last word")
+    func laterSettings() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        for _ in 0..<4 {
+            bench.time.advance(by: .seconds(1800))
+            _ = try await Self.refresh(&app, node)
+        }
+        #expect(bench.provider.presented.count == 4)
+        app.client.refreshToken.confirmEvery = .seconds(60)
+        app.client.refreshToken.confirmWithin = .seconds(3600)
+        bench.time.advance(by: .seconds(70))
+        _ = try await Self.refresh(&app, node)
+        #expect(bench.provider.presented.count == 5)
+        #expect(try await bench.grant(holder, node)?.following?.interval == .seconds(60))
+        bench.provider.script(.later(nil))
+        bench.time.advance(by: .seconds(3700))
+        #expect(try await Self.refusal(app, node) == .providerUnavailable)
+    }
+
+    @Test("An interval of hours is kept until a client joins that has a shorter one")
+    func longInterval() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        _ = try await Self.join(holder, node, Self.client { $0.refreshToken.confirmEvery = .seconds(7200) })
+        for (wait, calls) in [(900, 1), (3600, 1)] as [(Int64, Int)] {
+            bench.time.advance(by: .seconds(wait))
+            node.grants.renew(holder.session, holder.key)
+            try await bench.settled(node)
+            #expect(bench.provider.presented.count == calls)
+        }
+        _ = try await Self.join(holder, node, Self.client { $0.clientID = "android" })
+        #expect(try await bench.grant(holder, node)?.following?.interval == .seconds(900))
+        node.grants.renew(holder.session, holder.key)
+        try await bench.settled(node)
+        #expect(bench.provider.presented.count == 2)
+    }
+
+    @Test("confirm_within counts from the sign-in if the provider does not say when the user authenticated")
+    func unknownTime() async throws {
+        let bench = GrantBench()
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var session = holder.session
+        session.authenticatedAt = Authentication.unknownTime
+        let unknown = GrantBench.Holder(token: holder.token, key: holder.key, session: session)
+        let client = Self.client { $0.refreshToken.confirmWithin = .seconds(3600) }
+        var app = try await Self.join(unknown, node, client)
+        bench.time.advance(by: .seconds(1800))
+        _ = try await Self.refresh(&app, node)
+        bench.time.advance(by: .seconds(1801))
+        #expect(try await Self.refusal(app, node) == .refreshUnconfirmed)
+    }
+
     @Test("A lost rotation signs nobody out; after confirm_within the app signs in again")
     func unconfirmed() async throws {
         let bench = GrantBench(isShared: true)
@@ -384,6 +441,29 @@ struct SharedGrantTests {
         _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
         try await bench.settled(node)
         #expect(try await bench.grant(holder, node) != nil && bench.provider.revoked.isEmpty)
+    }
+
+    @Test("A lineage that the grant does not list gets new claims and ends, too")
+    func unlisted() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var pages: [App] = []
+        for _ in 0..<(ProviderGrant.sessionLimit + 2) { pages.append(try await Self.join(holder, node)) }
+        let last = try #require(pages.last).root.lineage
+        #expect(try await bench.grant(holder, node)?.holders.contains(last) == false)
+        bench.provider.set(["name": "Alice", "group": "interns"])
+        bench.time.advance(by: .seconds(900))
+        for index in pages.indices {
+            let session = try await Self.refresh(&pages[index], node)
+            #expect(session.identity.traits["group"] == "interns")
+        }
+        #expect(bench.provider.presented.count == 1)
+        bench.provider.script(.ended)
+        bench.time.advance(by: .seconds(900))
+        for page in pages { #expect(try await Self.refusal(page, node) != nil) }
+        #expect(try await bench.session(try #require(pages.last).root) == nil)
+        #expect(bench.events.last == .ended(detail: "invalid_grant"))
     }
 
     @Test("A client that gets tokens while the browser signs out is a holder, or gets none", arguments: [true, false])

@@ -77,19 +77,21 @@ extension ProviderGrants {
 // MARK: Following
 
 extension ProviderGrant {
-    /// Notes that a client with these settings joins the grant.
+    /// Notes that a client with these settings uses the grant. The shortest interval of its clients applies.
     ///
     /// - Parameter canAsk: Whether the provider can be asked with the grant's tokens.
     mutating func follow(_ settings: RefreshTokenSettings, canAsk: Bool) {
-        guard settings.follows, settings.confirmEvery != Self.interval || settings.confirmWithin != .zero else {
-            return
-        }
-        let known = self.following ?? Following(confirmedAt: self.since, interval: Self.interval)
-        self.following = Following(
-            confirmedAt: known.confirmedAt,
-            interval: min(known.interval, settings.confirmEvery)
+        let isUsual = settings.confirmEvery == Self.interval && settings.confirmWithin == .zero
+        guard settings.follows, self.following != nil || !isUsual else { return }
+        // Of other clients without settings of their own, nothing is noted.
+        let usual = self.holders.count > 2 ? Self.interval : settings.confirmEvery
+        let next = Following(
+            confirmedAt: self.confirmedAt,
+            interval: min(self.following?.interval ?? usual, settings.confirmEvery)
         )
-        if canAsk, self.tokensEndAt == nil { self.askWithinInterval(from: known.confirmedAt) }
+        guard next != self.following else { return }
+        self.following = next
+        if canAsk, self.tokensEndAt == nil { self.askWithinInterval(from: next.confirmedAt) }
     }
 }
 
@@ -116,16 +118,44 @@ extension ProviderGrants {
         let settings = client.refreshToken
         guard settings.follows, session.provider != nil else { return false }
         guard let grantKey = session.sharedGrant else {
-            try self.check(session.authenticatedAt, canAsk: false, settings)
+            // Many providers do not report when the user authenticated.
+            let isKnown = session.authenticatedAt != Authentication.unknownTime
+            try self.check(isKnown ? session.authenticatedAt : session.issuedAt, canAsk: false, settings)
             return false
         }
-        let loop = self.loops.any()
-        let wasAsked = (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
-        if settings.confirmWithin != .zero, let grant = try await self.grant(grantKey)?.record {
-            let canAsk = grant.renewAt != nil && grant.canBeAsked(at: self.clock.now())
-            try self.check(grant.following?.confirmedAt ?? grant.since, canAsk: canAsk, settings)
+        var wasAsked = await self.isAsked(session, key)
+        var stored = try await self.grant(grantKey)
+        // The client may have joined before it had its settings.
+        if let judged = stored {
+            var next = judged.record
+            next.follow(settings, canAsk: self.canAsk(next))
+            if next != judged.record {
+                if try await self.write(next, grantKey, judged: judged.version) == .written {
+                    self.lookAgain(at: grantKey)
+                    wasAsked = await self.isAsked(session, key) || wasAsked
+                }
+                stored = try await self.grant(grantKey)
+            }
         }
-        return wasAsked
+        guard let grant = stored?.record else {
+            // The grant has ended, perhaps without knowing this holder.
+            if try await self.ask({ store, loop in store.session(key, on: loop) }) != nil {
+                try await self.end(session.lineage)
+            }
+            return true
+        }
+        let canAsk = grant.renewAt != nil && grant.canBeAsked(at: self.clock.now())
+        try self.check(grant.confirmedAt, canAsk: canAsk, settings)
+        if wasAsked { return true }
+        // The grant does not list every session that it concerns.
+        guard grant.update(of: session, grantKey) != nil else { return false }
+        try await self.update(key, grantKey, grant)
+        return true
+    }
+
+    private func isAsked(_ session: Session, _ key: RecordKey) async -> Bool {
+        let loop = self.loops.any()
+        return (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
     }
 
     private func check(

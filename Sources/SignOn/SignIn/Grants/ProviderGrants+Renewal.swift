@@ -303,7 +303,7 @@ extension ProviderGrants: SessionRenewer {
         return self.later(Self.absence)
     }
 
-    private func end(_ lineage: Lineage) async throws(NotDone) {
+    func end(_ lineage: Lineage) async throws(NotDone) {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
         self.notifyClients(of: [lineage])
     }
@@ -326,7 +326,7 @@ extension ProviderGrants: SessionRenewer {
         }
     }
 
-    private func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(NotDone) {
+    func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(NotDone) {
         for _ in 0..<Self.mostWrites {
             guard let stored = try await self.ask({ store, loop in store.session(key, on: loop) }),
                 let next = grant.update(of: stored.record, grantKey)

@@ -168,10 +168,16 @@ package final class ProviderGrants: RecordCaller {
             next.expiresAt = max(next.expiresAt, expiresAt)
             if let settings { next.follow(settings, canAsk: self.canAsk(next)) }
             if next == stored.record { return true }
-            if try await self.write(next, key, judged: stored.version) != .other { return true }
+            if try await self.write(next, key, judged: stored.version) != .other {
+                if next.renewAt != stored.record.renewAt { self.lookAgain(at: key) }
+                return true
+            }
         }
         throw NotDone(.storeUnavailable)
     }
+
+    /// Looks at the grant with its next use, because it is due earlier than before.
+    func lookAgain(at key: RecordKey) { self.state.withLock { $0.rests[key] = nil } }
 
     /// Returns the lineages of those of the sessions that are live.
     func living(_ sessions: [RecordKey]) async throws(NotDone) -> Set<Lineage> {
