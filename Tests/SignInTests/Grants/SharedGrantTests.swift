@@ -216,6 +216,26 @@ struct SharedGrantTests {
         #expect(bench.provider.presented.count == 1)
     }
 
+    @Test("A token that another request rotates during the wait for the provider is no replay, also without leeway")
+    func rotatedMeanwhile() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let app = try await Self.join(holder, node, Self.client { $0.refreshToken.leeway = .zero })
+        bench.time.advance(by: .seconds(900))
+        bench.provider.hold()
+        async let refusal = Self.refusal(app, node)
+        try await waitUntil { bench.provider.heldCount == 1 }
+        // The same client, which does not wait.
+        var other = app
+        other.client.refreshToken.provider = .ignore
+        _ = try await Self.refresh(&other, node)
+        bench.provider.release()
+        #expect(try await refusal == .storeUnavailable)
+        _ = try await Self.refresh(&other, node)
+        #expect(try await bench.session(app.root) != nil)
+    }
+
     @Test("A provider that is away for a day signs nobody out")
     func outage() async throws {
         let bench = GrantBench(isShared: true)
