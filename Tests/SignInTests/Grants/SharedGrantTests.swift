@@ -525,6 +525,29 @@ struct SharedGrantTests {
         #expect(try await bench.grant(holder, node) == nil)
     }
 
+    @Test("A gateway that dies right after the provider's no leaves nobody signed in")
+    func deathAfterNo() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let (one, other) = (bench.node(), bench.node())
+        let holder = try await bench.signIn(one)
+        let app = try await Self.join(holder, one)
+        bench.provider.script(.ended)
+        bench.provider.hold()
+        bench.time.advance(by: .seconds(900))
+        one.grants.renew(holder.session, holder.key)
+        try await waitUntil { bench.provider.heldCount == 1 }
+        // It reads the grant and ends it, and then does not reach the store any more.
+        bench.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 2) }
+        bench.provider.release()
+        try await bench.settled(one)
+        bench.store.fail(with: nil)
+        #expect(try await Self.refusal(app, other) == .refreshUserGone)
+        bench.time.advance(by: .seconds(100))
+        other.grants.renew(holder.session, holder.key)
+        try await bench.settled(other)
+        #expect(try await bench.session(holder) == nil)
+    }
+
     @Test("An app whose grant no longer exists ends at the next question")
     func lostGrant() async throws {
         let bench = GrantBench(isShared: true)

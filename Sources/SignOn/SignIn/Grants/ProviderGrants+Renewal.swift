@@ -291,15 +291,20 @@ extension ProviderGrants: SessionRenewer {
 
     /// Ends all holders of the grant, because the provider has ended its session.
     private func endHolders(_ renewal: Renewal, detail: String) async -> UnixTime? {
+        var holders: Set<Lineage> = [renewal.session.lineage]
         let hasEnded: Void? = await self.persist { () async throws(NotDone) in
-            // A client that joins after this read finds no grant, or its first refresh does.
-            let holders = renewal.isShared ? try await self.grant(renewal.key)?.record.holders ?? [] : []
-            for lineage in holders.union([renewal.session.lineage]) { try await self.end(lineage) }
+            if renewal.isShared {
+                // The grant ends first. A holder that is not ended here, because it joins now or because this gateway
+                // dies, ends when it finds no grant.
+                if let grant = try await self.grant(renewal.key)?.record { holders.formUnion(grant.holders) }
+                try await self.ask { [lineage = renewal.key.lineage] store, loop in store.end(lineage, on: loop) }
+            }
+            for lineage in holders { try await self.end(lineage) }
         }
         // If the store cannot be asked, the next use of the session asks the provider again.
         guard hasEnded != nil else { return self.later(Self.outage) }
         self.journal.note(.ended(detail: detail), renewal.session)
-        if renewal.isShared { await self.end(shared: renewal.key) } else { await self.forget(renewal.key) }
+        await self.forget(renewal.key)
         return self.later(Self.absence)
     }
 
