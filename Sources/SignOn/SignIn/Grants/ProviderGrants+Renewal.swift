@@ -110,8 +110,8 @@ extension ProviderGrants: SessionRenewer {
         self.state.withLock { $0.underWay[grant]?.isEmpty == false }
     }
 
-    /// The maximum number of grants whose next look is remembered: all shared grants in use. It equals the capacity of a
-    /// loop's cache. With fewer, looks would take the places of renewals.
+    /// The maximum number of grants whose next look is remembered: all shared grants in use. It equals the capacity of
+    /// a loop's cache. With fewer, looks would take the places of renewals.
     private static let mostRests = 65_536
 
     // MARK: Steps
