@@ -153,11 +153,14 @@ extension RecordCaller {
     }
 
     /// Moves the clients of ended sessions to the session that replaces them in the browser. If the browser has no new
-    /// session, or another person's, the clients are notified.
+    /// session, or another person's, the clients are notified. They are also notified if the user now has another name,
+    /// because the clients' id_tokens have the former one as `sub`.
     func moveClients(of former: [NewSession], to next: NewSession?) {
         guard let notifier = self.notifier else { return }
         for ended in former {
-            guard let next, next.session.identity.isSamePerson(as: ended.session.identity) else {
+            let user = ended.session.identity
+            guard let next, next.session.identity.realm == user.realm, next.session.identity.id.isExactly(user.id)
+            else {
                 self.notifyClients(of: ended)
                 continue
             }
