@@ -79,13 +79,15 @@ extension SessionService {
         record.account = account
         record.provider = evidence?.provider
         try await self.judge(authentication, terms, &record, requester)
+        var next: NewSession?
+        var ended: [NewSession] = []
+        defer { self.moveClients(of: ended, to: next) }
         for session in former {
             try await self.endReplaced(session)
+            ended.append(session.stored)
             // Not revoked at the provider, which may treat the old and the new tokens as one grant.
             self.grants?.discard(after: session.session)
         }
-        var next: NewSession?
-        defer { self.moveClients(of: former.map(\.stored), to: next) }
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
         var session = self.draft(authentication, terms, in: lineage, device: record.device)
