@@ -31,7 +31,7 @@ extension ProviderGrant {
 
     /// Returns the next step of the gateway `holder` at `now`.
     package func renewalStep(of holder: String, at now: UnixTime) -> RenewalStep {
-        guard let renewAt = self.renewAt, now >= renewAt else { return .follow }
+        guard let renewAt = self.renewAt, now >= renewAt, self.canBeAsked(at: now) else { return .follow }
         if let lease = self.lease, lease.holder != holder {
             if now < lease.until { return .rest(until: lease.until) }
             // The holder may have sent the refresh token before it died. A provider that replaces it each time may
@@ -68,12 +68,27 @@ extension ProviderGrant {
         return next.unleased()
     }
 
-    /// Makes the grant due an interval after the provider's last word at `time`, unless the access token, with which
-    /// the provider is asked without a refresh token, has expired then.
+    /// Makes the grant due an interval after the provider's last word at `time`, unless the provider cannot be asked
+    /// then.
     package mutating func askWithinInterval(from time: UnixTime) {
         let due = time.advanced(by: self.following?.interval ?? Self.interval)
-        guard self.tokens.refreshToken != nil || self.tokens.expiresAt.map({ due < $0 }) ?? true else { return }
+        guard self.canBeAsked(at: due) else { return }
         self.renewAt = self.renewAt.map { min($0, due) } ?? due
+    }
+
+    /// The time of the provider's last word, or an earlier one if that is not known exactly.
+    package var confirmedAt: UnixTime {
+        if let following = self.following { return following.confirmedAt }
+        // A word makes the grant due within an interval.
+        guard let renewAt = self.renewAt else { return self.since }
+        return max(self.since, renewAt.advanced(by: .zero - Self.interval))
+    }
+
+    /// Reports whether the provider can be asked at `time`. Without a refresh token, it is asked with the access token,
+    /// whose refusal says something about the user only if the token has not expired before the provider's answer.
+    package func canBeAsked(at time: UnixTime) -> Bool {
+        guard self.tokens.refreshToken == nil, let end = self.tokens.expiresAt else { return true }
+        return time.advanced(by: Self.leaseTime * 2) < end
     }
 
     /// The interval if no client has its own (`refresh_token.confirm_every`).

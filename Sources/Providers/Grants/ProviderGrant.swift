@@ -33,8 +33,8 @@ package struct ProviderGrant: Sendable, Hashable {
         }
     }
 
-    /// The maximum number of sessions whose keys are kept. Further sessions of a lineage are updated when they are
-    /// used.
+    /// The maximum number of sessions whose keys are kept. Further sessions are updated when they are used, and further
+    /// lineages end when they look at the grant and find none.
     package static let sessionLimit = 32
 
     /// The provider's name.
@@ -85,19 +85,16 @@ package struct ProviderGrant: Sendable, Hashable {
         self.sessions = [session].compactMap(\.self)
     }
 
-    /// Adds a session. If there are too many, removes the oldest session of a lineage with several.
-    ///
-    /// - Returns: The lineage that must end, because each session is of another lineage. `nil` if none must end.
-    @discardableResult
-    package mutating func add(_ session: RecordKey) -> Lineage? {
-        guard !self.sessions.contains(session) else { return nil }
+    /// Adds a session. If there are too many, removes the oldest one that is not the first of its lineage, because the
+    /// first one lives as long as its lineage. If all are of different lineages, the new session is not added.
+    package mutating func add(_ session: RecordKey) {
+        guard !self.sessions.contains(session) else { return }
         self.sessions.append(session)
-        guard self.sessions.count > Self.sessionLimit else { return nil }
+        guard self.sessions.count > Self.sessionLimit else { return }
         let surplus = self.sessions.indices.first { index in
-            self.sessions[(index + 1)...].contains { $0.lineage == self.sessions[index].lineage }
+            self.sessions[..<index].contains { $0.lineage == self.sessions[index].lineage }
         }
-        let removed = self.sessions.remove(at: surplus ?? 0)
-        return surplus == nil ? removed.lineage : nil
+        self.sessions.remove(at: surplus ?? self.sessions.endIndex - 1)
     }
 
     /// Removes the sessions for which `hasEnded` is true.

@@ -237,8 +237,24 @@ extension TokenService {
             .used(self.authority.newAttempt(), session: tokens.root),
             creating: records,
             quarantined: { () throws(NotDone) in throw NotDone(.codeUnknown) },
-            done: { [tokens] () throws(NotDone) in try await self.admitted(tokens, requester) }
+            done: { [tokens] () throws(NotDone) in
+                try await self.hold(tokens, requester)
+                return try await self.admitted(tokens, requester)
+            }
         )
+    }
+
+    /// Adds a client that got tokens to the holders of its user's grant once more. A holder that left the grant before
+    /// the tokens were written took the client for one that has ended.
+    private func hold(_ tokens: IssuedTokens, _ requester: TokenRequester) async throws(NotDone) {
+        let session = tokens.session.session
+        guard let key = session.sharedGrant, let grants = self.grants else { return }
+        let settings = requester.client.refreshToken
+        // If the store cannot be asked, the client follows the grant without being one of its holders.
+        let isHeld = try? await grants.add(tokens.root, expiresAt: session.expiresAt, to: key, for: settings)
+        guard isHeld == false else { return }
+        try? await self.ask { store, loop in session.end(tokens.session.key, in: store, on: loop) }
+        throw NotDone(.codeUnknown)
     }
 
     /// Ends everything that the first use of the code yielded.

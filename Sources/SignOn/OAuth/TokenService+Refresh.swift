@@ -104,6 +104,8 @@ extension TokenService {
                 isConfirmed = true
                 // The session may have ended, or have new claims.
                 if try await self.grants?.demand(session.session, session.key, for: requester.client) == true {
+                    // A request with the same token may have rotated it meanwhile.
+                    wasPresent = true
                     continue
                 }
             }

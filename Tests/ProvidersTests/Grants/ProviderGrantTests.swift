@@ -113,6 +113,29 @@ struct ProviderGrantTests {
         }
     }
 
+    @Test("A provider without refresh token is asked only while the access token is valid for long enough")
+    func asking() {
+        let grant = Self.grant {
+            $0.tokens = Self.tokens(life: .seconds(1800), refresh: nil)
+            $0.renewAt = nil
+        }
+        var asked = grant
+        asked.askWithinInterval(from: Self.now)
+        #expect(asked.renewAt == Self.now.advanced(by: .seconds(900)))
+        func isAsked(after wait: Int64) -> Bool {
+            let step = asked.renewalStep(of: "me", at: Self.now.advanced(by: .seconds(wait)))
+            return if case .refresh = step { true } else { false }
+        }
+        #expect(!isAsked(after: 899) && isAsked(after: 900) && isAsked(after: 1769))
+        #expect(!isAsked(after: 1770) && !isAsked(after: 1800) && !isAsked(after: 86_000))
+        asked.renewAt = nil
+        asked.askWithinInterval(from: Self.now.advanced(by: .seconds(900)))
+        #expect(asked.renewAt == nil)
+        var endless = grant
+        endless.tokens.expiresAt = nil
+        #expect(endless.canBeAsked(at: Self.now.advanced(by: .seconds(86_000))))
+    }
+
     @Test("A renewal keeps what the provider's answer leaves out, and notes whether the refresh token changed")
     func renewed() {
         let before = Self.grant {
@@ -182,11 +205,27 @@ struct ProviderGrantTests {
         #expect(changed.update(of: bob, Self.key) == nil)
     }
 
-    @Test("The oldest session gives way when there are too many")
+    @Test("The oldest session gives way when there are too many, but never the first of a lineage")
     func bounded() {
         var grant = Self.grant()
         let keys = (0..<ProviderGrant.sessionLimit).map { _ in Self.authority.make(.session, in: Self.lineage).key }
-        for key in keys + keys { grant.add(key) }
-        #expect(grant.sessions == keys)
+        for key in keys { grant.add(key) }
+        #expect(grant.sessions == [Self.sessionKey] + keys.dropFirst())
+        let app = Self.authority.make(.session, in: Self.authority.newLineage()).key
+        for key in [app, app] { grant.add(key) }
+        #expect(grant.sessions == [Self.sessionKey] + keys.dropFirst(2) + [app])
+        let other = Self.authority.make(.session, in: app.lineage).key
+        for key in [other] + keys { grant.add(key) }
+        #expect(grant.holders == [Self.lineage, app.lineage] && grant.sessions.contains(app))
+        #expect(grant.sessions.count == ProviderGrant.sessionLimit)
+    }
+
+    @Test("When all sessions are of different lineages, no one gives way to another")
+    func boundedHolders() {
+        var grant = Self.grant()
+        func app() -> RecordKey { Self.authority.make(.session, in: Self.authority.newLineage()).key }
+        let apps = (1..<ProviderGrant.sessionLimit).map { _ in app() }
+        for key in apps + [app(), Self.authority.make(.session, in: apps[3].lineage).key] { grant.add(key) }
+        #expect(grant.sessions == [Self.sessionKey] + apps)
     }
 }

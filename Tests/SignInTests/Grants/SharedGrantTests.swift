@@ -16,7 +16,7 @@ import Vocabulary
 struct SharedGrantTests {
     /// An app that signed in at `/authorize` while a browser was signed in.
     private struct App {
-        let client: ClientSettings
+        var client: ClientSettings
         var refreshToken: Secret
         var access: Secret
         let root: RecordKey
@@ -216,6 +216,26 @@ struct SharedGrantTests {
         #expect(bench.provider.presented.count == 1)
     }
 
+    @Test("A token that another request rotates during the wait for the provider is no replay, also without leeway")
+    func rotatedMeanwhile() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let app = try await Self.join(holder, node, Self.client { $0.refreshToken.leeway = .zero })
+        bench.time.advance(by: .seconds(900))
+        bench.provider.hold()
+        async let refusal = Self.refusal(app, node)
+        try await waitUntil { bench.provider.heldCount == 1 }
+        // The same client, which does not wait.
+        var other = app
+        other.client.refreshToken.provider = .ignore
+        _ = try await Self.refresh(&other, node)
+        bench.provider.release()
+        #expect(try await refusal == .storeUnavailable)
+        _ = try await Self.refresh(&other, node)
+        #expect(try await bench.session(app.root) != nil)
+    }
+
     @Test("A provider that is away for a day signs nobody out")
     func outage() async throws {
         let bench = GrantBench(isShared: true)
@@ -229,6 +249,29 @@ struct SharedGrantTests {
         }
         #expect(try await bench.session(holder) != nil)
         #expect(bench.provider.presented.isEmpty)
+    }
+
+    @Test("An access token that has expired is not presented: its refusal would end a user who was only away")
+    func expiredAccessToken() async throws {
+        let bench = GrantBench(life: .seconds(3600), isShared: true)
+        let node = bench.node()
+        var tokens = bench.provider.tokens(1)
+        tokens.refreshToken = nil
+        let holder = try await bench.signIn(node, tokens: tokens)
+        var (app, limited) = (
+            try await Self.join(holder, node),
+            try await Self.join(holder, node, Self.client { $0.refreshToken.confirmWithin = .seconds(7200) })
+        )
+        bench.provider.script(.ended)
+        for wait in [3590, 3000] as [Int64] {
+            bench.time.advance(by: .seconds(wait))
+            _ = try await Self.refresh(&app, node)
+            _ = try await Self.refresh(&limited, node)
+        }
+        bench.time.advance(by: .seconds(3000))
+        _ = try await Self.refresh(&app, node)
+        #expect(try await Self.refusal(limited, node) == .refreshUnconfirmed, "it cannot be asked any more")
+        #expect(try await bench.session(holder) != nil && bench.events.isEmpty)
     }
 
     @Test("After confirm_within without an answer, a refresh is 503 and its token stays good")
@@ -256,6 +299,63 @@ struct SharedGrantTests {
         bench.time.advance(by: .seconds(3700))
         _ = try await Self.refresh(&app, node)
         #expect(bench.events.last == .renewed)
+    }
+
+    @Test("Settings apply to a client that joined before it had them, and count from the provider's last word")
+    func laterSettings() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        for _ in 0..<4 {
+            bench.time.advance(by: .seconds(1800))
+            _ = try await Self.refresh(&app, node)
+        }
+        #expect(bench.provider.presented.count == 4)
+        app.client.refreshToken.confirmEvery = .seconds(60)
+        app.client.refreshToken.confirmWithin = .seconds(3600)
+        bench.time.advance(by: .seconds(70))
+        _ = try await Self.refresh(&app, node)
+        #expect(bench.provider.presented.count == 5)
+        #expect(try await bench.grant(holder, node)?.following?.interval == .seconds(60))
+        bench.provider.script(.later(nil))
+        bench.time.advance(by: .seconds(3700))
+        #expect(try await Self.refusal(app, node) == .providerUnavailable)
+    }
+
+    @Test("An interval of hours is kept until a client joins that has a shorter one")
+    func longInterval() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        _ = try await Self.join(holder, node, Self.client { $0.refreshToken.confirmEvery = .seconds(7200) })
+        for (wait, calls) in [(900, 1), (3600, 1)] as [(Int64, Int)] {
+            bench.time.advance(by: .seconds(wait))
+            node.grants.renew(holder.session, holder.key)
+            try await bench.settled(node)
+            #expect(bench.provider.presented.count == calls)
+        }
+        _ = try await Self.join(holder, node, Self.client { $0.clientID = "android" })
+        #expect(try await bench.grant(holder, node)?.following?.interval == .seconds(900))
+        node.grants.renew(holder.session, holder.key)
+        try await bench.settled(node)
+        #expect(bench.provider.presented.count == 2)
+    }
+
+    @Test("confirm_within counts from the sign-in if the provider does not say when the user authenticated")
+    func unknownTime() async throws {
+        let bench = GrantBench()
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var session = holder.session
+        session.authenticatedAt = Authentication.unknownTime
+        let unknown = GrantBench.Holder(token: holder.token, key: holder.key, session: session)
+        let client = Self.client { $0.refreshToken.confirmWithin = .seconds(3600) }
+        var app = try await Self.join(unknown, node, client)
+        bench.time.advance(by: .seconds(1800))
+        _ = try await Self.refresh(&app, node)
+        bench.time.advance(by: .seconds(1801))
+        #expect(try await Self.refusal(app, node) == .refreshUnconfirmed)
     }
 
     @Test("A lost rotation signs nobody out; after confirm_within the app signs in again")
@@ -306,6 +406,146 @@ struct SharedGrantTests {
         _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
         try await bench.settled(node)
         #expect(bench.provider.revoked.count == 1)
+    }
+
+    @Test("A handed-off session that a new sign-in replaces takes no app with it", arguments: [true, false])
+    func replacedHandoff(withBrowser: Bool) async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        let token = try await Self.web(of: app, node)
+        try await bench.settled(node)
+        if !withBrowser {
+            _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
+            try await bench.settled(node)
+        }
+        let key = try #require(bench.authority.key(.session, of: token.bytes))
+        let former = FoundSession(key: key, session: try #require(try await bench.session(key)))
+        _ = try await node.sessions.replace(
+            [former],
+            with: SwitchedProvider.alice,
+            SessionTerms(.web),
+            evidence: ProviderEvidence(provider: bench.provider.name, tokens: bench.provider.tokens(1)),
+            for: try SignInBench().requester()
+        )
+        try await bench.settled(node)
+        #expect(try await bench.grant(holder, node)?.holders.contains(app.root.lineage) == true)
+        bench.time.advance(by: .seconds(900))
+        _ = try await Self.refresh(&app, node)
+        #expect(bench.provider.revoked.isEmpty)
+    }
+
+    @Test("A page that signs in at each load, and an app with many WebViews, sign nobody out")
+    func manyHolders() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        for _ in 0..<ProviderGrant.sessionLimit {
+            bench.time.advance(by: .seconds(6))
+            _ = try await Self.web(of: app, node)
+            try await bench.settled(node)
+        }
+        let grant = try #require(try await bench.grant(holder, node))
+        #expect(Array(grant.sessions.prefix(2)) == [holder.key, app.root])
+        var pages: [App] = []
+        for _ in 0..<ProviderGrant.sessionLimit { pages.append(try await Self.join(holder, node)) }
+        #expect(try await bench.session(holder) != nil)
+        _ = try await Self.refresh(&app, node)
+        for index in pages.indices { _ = try await Self.refresh(&pages[index], node) }
+        // Room is made by those who have ended.
+        for page in pages.prefix(8) { try await node.sessions.endLineage(page.root.lineage) }
+        let last = try await Self.join(holder, node)
+        #expect(try await bench.grant(holder, node)?.holders.contains(last.root.lineage) == true)
+        _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
+        try await bench.settled(node)
+        #expect(try await bench.grant(holder, node) != nil && bench.provider.revoked.isEmpty)
+    }
+
+    @Test("A lineage that the grant does not list gets new claims and ends, too")
+    func unlisted() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var pages: [App] = []
+        for _ in 0..<(ProviderGrant.sessionLimit + 2) { pages.append(try await Self.join(holder, node)) }
+        let last = try #require(pages.last).root.lineage
+        #expect(try await bench.grant(holder, node)?.holders.contains(last) == false)
+        bench.provider.set(["name": "Alice", "group": "interns"])
+        bench.time.advance(by: .seconds(900))
+        for index in pages.indices {
+            let session = try await Self.refresh(&pages[index], node)
+            #expect(session.identity.traits["group"] == "interns")
+        }
+        #expect(bench.provider.presented.count == 1)
+        bench.provider.script(.ended)
+        bench.time.advance(by: .seconds(900))
+        for page in pages { #expect(try await Self.refusal(page, node) != nil) }
+        #expect(try await bench.session(try #require(pages.last).root) == nil)
+        #expect(bench.events.last == .ended(detail: "invalid_grant"))
+    }
+
+    @Test("A client that gets tokens while the browser signs out is a holder, or gets none", arguments: [true, false])
+    func joiningMeanwhile(withOther: Bool) async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        if withOther { _ = try await Self.join(holder, node) }
+        let requester = try SignInBench().requester(cookies: [holder.token])
+        bench.store.change {
+            $0.beforeConsume = {
+                _ = try await node.sessions.signOutBrowser(of: requester)
+                try await bench.settled(node)
+            }
+        }
+        guard withOther else {
+            await #expect(throws: NotDone(.codeUnknown)) { try await Self.join(holder, node) }
+            #expect(bench.provider.revoked.count == 1)
+            return
+        }
+        let app = try await Self.join(holder, node)
+        #expect(try await bench.grant(holder, node)?.holders.contains(app.root.lineage) == true)
+        #expect(bench.provider.revoked.isEmpty)
+    }
+
+    @Test("An app that ends alone is the last holder as soon as nothing of its lineage is live")
+    func endsAlone() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let app = try await Self.join(holder, node, Self.client { $0.cascades = false })
+        #expect(try await bench.session(app.root)?.endsAlone == true)
+        _ = try await node.sessions.signOutBrowser(of: try SignInBench().requester(cookies: [holder.token]))
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.isEmpty)
+        try await node.tokens.revoke(app.refreshToken, for: try Self.requester(app.client))
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.count == 1)
+        #expect(try await bench.grant(holder, node) == nil)
+    }
+
+    @Test("A gateway that dies right after the provider's no leaves nobody signed in")
+    func deathAfterNo() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let (one, other) = (bench.node(), bench.node())
+        let holder = try await bench.signIn(one)
+        let app = try await Self.join(holder, one)
+        bench.provider.script(.ended)
+        bench.provider.hold()
+        bench.time.advance(by: .seconds(900))
+        one.grants.renew(holder.session, holder.key)
+        try await waitUntil { bench.provider.heldCount == 1 }
+        // It reads the grant and ends it, and then does not reach the store any more.
+        bench.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 2) }
+        bench.provider.release()
+        try await bench.settled(one)
+        bench.store.fail(with: nil)
+        #expect(try await Self.refusal(app, other) == .refreshUserGone)
+        bench.time.advance(by: .seconds(100))
+        other.grants.renew(holder.session, holder.key)
+        try await bench.settled(other)
+        #expect(try await bench.session(holder) == nil)
     }
 
     @Test("An app whose grant no longer exists ends at the next question")

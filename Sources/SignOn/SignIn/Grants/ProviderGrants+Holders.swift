@@ -7,21 +7,21 @@ import Vocabulary
 
 /// The ends of grants. A grant that is not shared ends with its lineage; only its record is left.
 extension ProviderGrants {
-    /// Revokes the provider's tokens after the end of a session with its lineage, in the background. Tokens that others
-    /// hold, too, are revoked after the end of the last holder.
+    /// Revokes the provider's tokens after the end of a session, in the background, if its lineage has ended, too.
+    /// Tokens that others hold, too, are revoked after the end of the last holder.
     ///
     /// - Parameter former: The grant as read before the end. `nil` if it was not read, which suffices for a shared
     ///   grant.
     package func revoke(after session: Session, former: ProviderGrant? = nil) {
-        guard session.endReach == .lineage, session.provider?.grant != nil else { return }
+        guard session.endReach == .lineage || session.sharedGrant != nil else { return }
         self.leave(session) { last in
             guard let last = last ?? former else { return }
             await self.provider(named: last.provider)?.revoke(last.tokens)
         }
     }
 
-    /// Deletes the provider's tokens after the end of a session with its lineage, in the background, unless others hold
-    /// them, too. They are not revoked, because the provider may treat them and newer ones as one grant.
+    /// Deletes the provider's tokens after the end of a session, in the background, unless others hold them, too. They
+    /// are not revoked, because the provider may treat them and newer ones as one grant.
     package func discard(after session: Session) { self.leave(session) { _ in } }
 
     /// - Parameter andThen: Called when the grant was deleted, with the grant if it is shared.
@@ -32,8 +32,10 @@ extension ProviderGrants {
             if session.sharedGrant == nil {
                 await self.forget(key)
                 await andThen(nil)
-            } else if let last = await self.leaveShared(key, session.lineage) {
-                await andThen(last)
+            } else {
+                // A session that ends alone, such as one from a handoff, leaves its lineage among the holders.
+                let lineage = session.endReach == .lineage ? session.lineage : nil
+                if let last = await self.leaveShared(key, lineage) { await andThen(last) }
             }
             self.state.withLock { $0.deletions -= 1 }
         }
@@ -41,20 +43,14 @@ extension ProviderGrants {
 
     /// Removes a lineage from the holders of a shared grant, and the holders that have ended.
     ///
+    /// - Parameter lineage: The lineage that has ended. `nil` if only some of its sessions have.
     /// - Returns: The grant if no holder is left, so that it was deleted. If the store cannot be asked, the grant stays
     ///   until it expires with its last session.
-    private func leaveShared(_ key: RecordKey, _ lineage: Lineage) async -> ProviderGrant? {
+    private func leaveShared(_ key: RecordKey, _ lineage: Lineage?) async -> ProviderGrant? {
         for _ in 0..<Self.mostWrites {
             guard let stored = try? await self.grant(key) else { return nil }
             let others = stored.record.sessions.filter { $0.lineage != lineage }
-            let alive = try? await self.ask { store, loop in
-                EventLoopFuture.whenAllSucceed(
-                    others.map { session in store.session(session, on: loop).map { $0 == nil ? nil : session } },
-                    on: loop
-                )
-            }
-            guard let alive else { return nil }
-            let holders = Set(alive.compactMap(\.self).map(\.lineage))
+            guard let holders = try? await self.living(others) else { return nil }
             var next = stored.record
             next.remove { !holders.contains($0.lineage) }
             // A client that joins at this moment finds another version of the grant, or none.
@@ -81,19 +77,21 @@ extension ProviderGrants {
 // MARK: Following
 
 extension ProviderGrant {
-    /// Notes that a client with these settings joins the grant.
+    /// Notes that a client with these settings uses the grant. The shortest interval of its clients applies.
     ///
     /// - Parameter canAsk: Whether the provider can be asked with the grant's tokens.
     mutating func follow(_ settings: RefreshTokenSettings, canAsk: Bool) {
-        guard settings.follows, settings.confirmEvery != Self.interval || settings.confirmWithin != .zero else {
-            return
-        }
-        let known = self.following ?? Following(confirmedAt: self.since, interval: Self.interval)
-        self.following = Following(
-            confirmedAt: known.confirmedAt,
-            interval: min(known.interval, settings.confirmEvery)
+        let isUsual = settings.confirmEvery == Self.interval && settings.confirmWithin == .zero
+        guard settings.follows, self.following != nil || !isUsual else { return }
+        // Of other clients without settings of their own, nothing is noted.
+        let usual = self.holders.count > 2 ? Self.interval : settings.confirmEvery
+        let next = Following(
+            confirmedAt: self.confirmedAt,
+            interval: min(self.following?.interval ?? usual, settings.confirmEvery)
         )
-        if canAsk, self.tokensEndAt == nil { self.askWithinInterval(from: known.confirmedAt) }
+        guard next != self.following else { return }
+        self.following = next
+        if canAsk, self.tokensEndAt == nil { self.askWithinInterval(from: next.confirmedAt) }
     }
 }
 
@@ -120,15 +118,44 @@ extension ProviderGrants {
         let settings = client.refreshToken
         guard settings.follows, session.provider != nil else { return false }
         guard let grantKey = session.sharedGrant else {
-            try self.check(session.authenticatedAt, canAsk: false, settings)
+            // Many providers do not report when the user authenticated.
+            let isKnown = session.authenticatedAt != Authentication.unknownTime
+            try self.check(isKnown ? session.authenticatedAt : session.issuedAt, canAsk: false, settings)
             return false
         }
-        let loop = self.loops.any()
-        let wasAsked = (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
-        if settings.confirmWithin != .zero, let grant = try await self.grant(grantKey)?.record {
-            try self.check(grant.following?.confirmedAt ?? grant.since, canAsk: grant.renewAt != nil, settings)
+        var wasAsked = await self.isAsked(session, key)
+        var stored = try await self.grant(grantKey)
+        // The client may have joined before it had its settings.
+        if let judged = stored {
+            var next = judged.record
+            next.follow(settings, canAsk: self.canAsk(next))
+            if next != judged.record {
+                if try await self.write(next, grantKey, judged: judged.version) == .written {
+                    self.lookAgain(at: grantKey)
+                    wasAsked = await self.isAsked(session, key) || wasAsked
+                }
+                stored = try await self.grant(grantKey)
+            }
         }
-        return wasAsked
+        guard let grant = stored?.record else {
+            // The grant has ended, perhaps without knowing this holder.
+            if try await self.ask({ store, loop in store.session(key, on: loop) }) != nil {
+                try await self.end(session.lineage)
+            }
+            return true
+        }
+        let canAsk = grant.renewAt != nil && grant.canBeAsked(at: self.clock.now())
+        try self.check(grant.confirmedAt, canAsk: canAsk, settings)
+        if wasAsked { return true }
+        // The grant does not list every session that it concerns.
+        guard grant.update(of: session, grantKey) != nil else { return false }
+        try await self.update(key, grantKey, grant)
+        return true
+    }
+
+    private func isAsked(_ session: Session, _ key: RecordKey) async -> Bool {
+        let loop = self.loops.any()
+        return (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
     }
 
     private func check(

@@ -291,19 +291,24 @@ extension ProviderGrants: SessionRenewer {
 
     /// Ends all holders of the grant, because the provider has ended its session.
     private func endHolders(_ renewal: Renewal, detail: String) async -> UnixTime? {
+        var holders: Set<Lineage> = [renewal.session.lineage]
         let hasEnded: Void? = await self.persist { () async throws(NotDone) in
-            // A client that joins after this read finds no grant, or its first refresh does.
-            let holders = renewal.isShared ? try await self.grant(renewal.key)?.record.holders ?? [] : []
-            for lineage in holders.union([renewal.session.lineage]) { try await self.end(lineage) }
+            if renewal.isShared {
+                // The grant ends first. A holder that is not ended here, because it joins now or because this gateway
+                // dies, ends when it finds no grant.
+                if let grant = try await self.grant(renewal.key)?.record { holders.formUnion(grant.holders) }
+                try await self.ask { [lineage = renewal.key.lineage] store, loop in store.end(lineage, on: loop) }
+            }
+            for lineage in holders { try await self.end(lineage) }
         }
         // If the store cannot be asked, the next use of the session asks the provider again.
         guard hasEnded != nil else { return self.later(Self.outage) }
         self.journal.note(.ended(detail: detail), renewal.session)
-        if renewal.isShared { await self.end(shared: renewal.key) } else { await self.forget(renewal.key) }
+        await self.forget(renewal.key)
         return self.later(Self.absence)
     }
 
-    private func end(_ lineage: Lineage) async throws(NotDone) {
+    func end(_ lineage: Lineage) async throws(NotDone) {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
         self.notifyClients(of: [lineage])
     }
@@ -311,8 +316,10 @@ extension ProviderGrants: SessionRenewer {
     /// Returns when the next look at a grant is due. `nil` if its sessions determine it.
     private func nextLook(_ renewal: Renewal, _ grant: ProviderGrant) -> UnixTime? {
         guard renewal.isShared else { return nil }
-        let last = self.clock.now().advanced(by: ProviderGrant.interval)
-        return grant.renewAt.map { min($0, last) } ?? last
+        let now = self.clock.now()
+        let last = now.advanced(by: ProviderGrant.interval)
+        guard let due = grant.renewAt, grant.canBeAsked(at: now) else { return last }
+        return min(due, last)
     }
 
     // MARK: Sessions
@@ -324,7 +331,7 @@ extension ProviderGrants: SessionRenewer {
         }
     }
 
-    private func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(NotDone) {
+    func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(NotDone) {
         for _ in 0..<Self.mostWrites {
             guard let stored = try await self.ask({ store, loop in store.session(key, on: loop) }),
                 let next = grant.update(of: stored.record, grantKey)

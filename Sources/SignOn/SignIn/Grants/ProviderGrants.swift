@@ -158,15 +158,38 @@ package final class ProviderGrants: RecordCaller {
         for _ in 0..<Self.mostWrites {
             guard let stored = try await self.grant(key) else { return false }
             var next = stored.record
-            let surplus = next.add(session)
+            next.add(session)
+            if !next.sessions.contains(session) {
+                // Those who have ended make room. No one else does: an app that is used would be signed out by another.
+                let holders = try await self.living(next.sessions)
+                next.remove { !holders.contains($0.lineage) }
+                next.add(session)
+            }
             next.expiresAt = max(next.expiresAt, expiresAt)
             if let settings { next.follow(settings, canAsk: self.canAsk(next)) }
             if next == stored.record { return true }
-            guard try await self.write(next, key, judged: stored.version) != .other else { continue }
-            if let surplus { try await self.ask { store, loop in store.end(surplus, on: loop) } }
-            return true
+            if try await self.write(next, key, judged: stored.version) != .other {
+                if next.renewAt != stored.record.renewAt { self.lookAgain(at: key) }
+                return true
+            }
         }
         throw NotDone(.storeUnavailable)
+    }
+
+    /// Looks at the grant with its next use, because it is due earlier than before.
+    func lookAgain(at key: RecordKey) { self.state.withLock { $0.rests[key] = nil } }
+
+    /// Returns the lineages of those of the sessions that are live.
+    func living(_ sessions: [RecordKey]) async throws(NotDone) -> Set<Lineage> {
+        let lineages = try await self.ask { store, loop in
+            EventLoopFuture.whenAllSucceed(
+                sessions.map { session in
+                    store.session(session, on: loop).map { found -> Lineage? in found == nil ? nil : session.lineage }
+                },
+                on: loop
+            )
+        }
+        return Set(lineages.compactMap(\.self))
     }
 
     /// Returns the grant under `key`. `nil` if its lineage has ended or no tokens were kept.
