@@ -184,8 +184,9 @@ package final class ServerPool: TurnEndTask {
         self.followAddresses()
         let isShort = self.loop.isShortOfFiles
         let limit = isShort ? .nanoseconds(0) : self.loop.configuration.timeouts.upstreamKeepAlive
-        for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
-            self.closeIdle(at: index)
+        for index in self.idle.indices.reversed() {
+            let connection = self.idle[index]
+            if self.loop.now - connection.idleSince > min(limit, connection.idleLimit) { self.closeIdle(at: index) }
         }
     }
 

@@ -59,6 +59,8 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     var streams = 0
     package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
+    /// The longest time that the connection is kept idle, if the app says when it closes idle connections.
+    private(set) var idleLimit = TimeAmount.hours(1)
     /// The server's address. `nil` if it is not known.
     let address: SocketAddress?
     /// The latest version of the server's addresses that is known to contain `address`.
@@ -334,6 +336,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.keepsAlive =
             head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
+        if let seconds = head.idleSeconds { self.idleLimit = Self.idleLimit(of: seconds) }
         self.dropsTrailers = head.nominates
         self.phase = .body
         self.releaseHead()
@@ -341,6 +344,13 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.passOn(&buffer, receiver)
+    }
+
+    /// Returns the longest time that a connection is kept idle if the app closes it after `seconds`: a second less,
+    /// because a POST that is sent just as the app closes the connection is not sent again.
+    private static func idleLimit(of seconds: Int) -> TimeAmount {
+        let seconds = Int64(min(seconds, 3600))
+        return .milliseconds(max(seconds * 500, (seconds - 1) * 1000))
     }
 
     /// Hands over the part of the answer's body that is in `buffer`.

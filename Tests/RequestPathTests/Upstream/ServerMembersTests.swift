@@ -93,6 +93,21 @@ import Vocabulary
         #expect(Set(waiters.compactMap { $0.server?.settings.port }) == [9, 10])
     }
 
+    /// `timeouts.upstream_keep_alive` is longer than the test.
+    @Test(arguments: [
+        ("timeout=0", false), ("max=9, Timeout=0", false), ("timeout=9", true), ("timeout=", true), ("max=0", true),
+        ("timeout=999999999999999999", true), ("timeout=x", true),
+    ]) func anIdleConnectionClosesBeforeTheAppClosesIt(_ keepAlive: String, _ isKept: Bool) throws {
+        try self.bench.begin(ExchangeBench.request())
+        self.bench.eventLoop.run()
+        self.stream.come("HTTP/1.1 200 A\r\nContent-Length: 0\r\nKeep-Alive: \(keepAlive)\r\n\r\n")
+        self.bench.eventLoop.run()
+        #expect(self.group.reports.map(\.idle) == [1])
+        self.bench.loop.readClocks()
+        self.group.sweep()
+        #expect(self.stream.isOpen == isKept && self.group.reports.map(\.idle) == [isKept ? 1 : 0])
+    }
+
     @Test func aServerThatIsGoneKeepsNoConnection() throws {
         try self.serve()
         #expect(self.group.adopt(try self.target { $0.first = Self.server(11) }, index: 0))
