@@ -190,6 +190,18 @@ package final class ServerPool: TurnEndTask {
         }
     }
 
+    /// The idle time after which the server may have closed a connection, unknown to the gateway.
+    package static let staleTime = TimeAmount.seconds(1)
+
+    /// Called when a reused connection has turned out to be closed. Connections that have been idle for as long are
+    /// probably closed, too, and most requests on them could not be sent again. So they are closed.
+    func foundClosed(_ connection: UpstreamConnection) {
+        for index in self.idle.indices.reversed() {
+            let since = self.idle[index].idleSince
+            if since <= connection.idleSince, self.loop.now - since > Self.staleTime { self.closeIdle(at: index) }
+        }
+    }
+
     /// Closes the connection that has been idle for the longest time.
     func closeOldestIdle() {
         if !self.idle.isEmpty { self.closeIdle(at: 0) }

@@ -446,6 +446,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.receiver = nil
         self.pool.remove(self)
         guard let receiver else { return }
+        if phase == .head, self.isReused, !self.hasAnswered { self.pool.foundClosed(self) }
         if phase == .head, let group = self.pool.group {
             group.failed(self.pool, self.tls?.fault == nil ? .reset : .tls)
         }
