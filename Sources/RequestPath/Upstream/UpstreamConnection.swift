@@ -324,14 +324,16 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     }
 
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
+        // An app that closes an idle connection may say so just when the request is sent (RFC 9110 15.5.9).
+        if head.status == 408, self.isReused, !head.keepsAlive, receiver.mayGo(to: .max) {
+            self.hasAnswered = false
+            self.pool.foundClosed(self)
+            return self.sendElsewhere(receiver, after: head.status)
+        }
         if !self.pool.countsOnly(head.status), let group = self.pool.group {
             group.answered(self.pool, head.status)
             let others = group.others(than: self.pool, after: head.status)
-            if others != 0, receiver.mayGo(to: others) {
-                self.receiver = nil
-                self.close()
-                return receiver.goElsewhere(from: self, after: head.status)
-            }
+            if others != 0, receiver.mayGo(to: others) { return self.sendElsewhere(receiver, after: head.status) }
         }
         self.keepsAlive =
             head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
@@ -344,6 +346,13 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.passOn(&buffer, receiver)
+    }
+
+    /// Closes the connection. The request is sent again, on another connection.
+    private func sendElsewhere(_ receiver: any AnswerReceiver, after status: Int) {
+        self.receiver = nil
+        self.close()
+        receiver.goElsewhere(from: self, after: status)
     }
 
     /// Returns the longest time that a connection is kept idle if the app closes it after `seconds`: a second less,

@@ -136,6 +136,34 @@ import Glibc
         #expect(!self.stream.isOpen && self.group.reports.map(\.idle) == [0])
     }
 
+    /// Has a request sent on the connection, after another one if it is to be reused, and answered with 408.
+    private func time(out method: String, with field: String, isReused: Bool) throws {
+        if isReused {
+            try self.serve()
+            self.bench.pool.kept = [try #require(self.group.takeStream(for: ScriptedWaiter()))]
+        }
+        self.bench.pool.retriesLeft = 1
+        try self.bench.begin(ExchangeBench.request(method))
+        self.bench.eventLoop.run()
+        self.stream.come("HTTP/1.1 408 A\r\n\(field)\r\nContent-Length: 0\r\n\r\n")
+    }
+
+    /// RFC 9110 15.5.9.
+    @Test func aRequestThatMeetsTheEndOfAnIdleConnectionIsSentOnAnother() throws {
+        try self.time(out: "GET", with: "Connection: close", isReused: true)
+        let second = ScriptedApp()
+        #expect(self.bench.pool.connects(second) && second.headText.hasPrefix("GET /app/x HTTP/1.1\r\n"))
+        #expect(!self.stream.isOpen && !self.bench.client.sent.contains(" 408 ") && self.bench.pool.retriesLeft == 0)
+    }
+
+    @Test(arguments: [
+        ("GET", "Connection: close", false), ("POST", "Connection: close", true), ("GET", "X: y", true),
+    ]) func anotherAnswer408IsPassedOn(_ method: String, _ field: String, _ isReused: Bool) throws {
+        try self.time(out: method, with: field, isReused: isReused)
+        #expect(self.bench.client.sent.contains("HTTP/1.1 408 A\r\n") && self.bench.pool.waiters.isEmpty)
+        #expect(self.bench.pool.retriesLeft == 1)
+    }
+
     @Test func aServerThatIsGoneKeepsNoConnection() throws {
         try self.serve()
         #expect(self.group.adopt(try self.target { $0.first = Self.server(11) }, index: 0))
