@@ -33,12 +33,15 @@ package struct RecordAccess: Sendable {
     package let loops: any EventLoopGroup
     /// The clock for the times in records.
     package let clock: Clock
+    /// The users who may not sign in.
+    package let blocks: UserBlocks
 
     package init(store: any RecordStore, authority: TokenAuthority, loops: any EventLoopGroup, clock: Clock) {
         self.store = store
         self.authority = authority
         self.loops = loops
         self.clock = clock
+        self.blocks = UserBlocks(store: store, loops: loops, clock: clock)
     }
 }
 

@@ -41,6 +41,7 @@ final class TokenBench: Sendable {
     let pushed: PushedRequestEndpoint
     let userInfo: UserInfoEndpoint
     let records = Records()
+    let blocks: UserBlocks
     let registry: ClientRegistry
     /// Made once: a key takes a tenth of a second.
     static let idTokenKeys: SigningKeyRing = {
@@ -99,15 +100,24 @@ final class TokenBench: Sendable {
         let records = self.records
         let limiter = LocalRateLimiter(clock: clock)
         let authority = self.authority
+        let access = RecordAccess(store: store, authority: authority, loops: group, clock: clock)
+        self.blocks = access.blocks
         let known = [accessTokens, refreshTokens].map { provider in
-            provider.map { ProviderTokens([$0], authority: authority, store: store, clock: clock) }
+            provider.map {
+                ProviderTokens(
+                    [$0],
+                    authority: authority,
+                    store: store,
+                    clock: clock,
+                    isBlocked: { access.blocks.isBlocked($0.identity, on: $1) }
+                )
+            }
         }
         let foreign = ForeignGrants(
             tokens: [known[0]].compactMap(\.self),
             refreshTokens: [known[1]].compactMap(\.self),
             ends: nil
         )
-        let access = RecordAccess(store: store, authority: self.authority, loops: group, clock: clock)
         let tokens = TokenService(
             records: access,
             refreshTokens: RefreshTokenAuthority(current: Self.secret),

@@ -148,6 +148,9 @@ extension BrowserSessionEndpoints {
             guard error.reason != .ruleDenied else {
                 return .problem(.ruleDenied, explanation: error.text, requestID: request.requestID)
             }
+            guard error.reason != .signInBlocked else {
+                return self.refuse(.signInBlocked, request, returnTo: returnTo)
+            }
             return again(error.reason, Page.Notice(error), showing: identifier)
         }
     }
