@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A block at one of two gateways that share a Redis.
-@Suite("Blocked users of two gateways", .blocking, .serialized) struct BlockedUserTests {
+@Suite("Blocked users of two gateways", .blocking, .serialized) struct SharedBlockTests {
     private static let token = "operator-token-of-tests-that-may-read-and-end"
     private static let files = [
         "secret": "a secret of two gateways, long enough\n",
@@ -21,7 +21,7 @@ import Testing
         func operate(_ method: String, at index: Int) throws -> Int {
             let head = [
                 "\(method) /subjects/\(User.ada.id)/block HTTP/1.1", "Host: admin", "Connection: close",
-                "Authorization: Bearer \(BlockedUserTests.token)", "Content-Length: 0",
+                "Authorization: Bearer \(SharedBlockTests.token)", "Content-Length: 0",
             ]
             let wire = try Wire(to: self.gateways[index].adminPort)
             return try wire.request(head.joined(separator: "\r\n") + "\r\n\r\n").status
