@@ -92,7 +92,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     package func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
         guard tokens.refreshToken != nil else {
             return await self.asked(tokens, isWell: { true }) { () throws(ProviderFault) in
-                self.outcome(try await self.claims(tokens, nil), tokens, of: user)
+                self.outcome(try await self.claimsOfUser(tokens, nil), tokens, of: user)
             }
         }
         let refresh = TokenRefresh(self.tokens, scopes: self.settings.authorization.scopes, clock: self.clock)
@@ -102,9 +102,22 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         } catch {
             return ProviderRefresh(error)
         }
-        let news = await within(TokenRefresh.timeForClaims) { try? await self.claims(kept, key) }
+        let news = await within(TokenRefresh.timeForClaims) { try? await self.claimsOfUser(kept, key) }
         guard let claims = news ?? nil else { return .refreshed(kept, authentication: nil) }
         return self.outcome(claims, kept, of: user)
+    }
+
+    /// Returns the claims of an answer that names its user. Any other answer says nothing about the user: it may be an
+    /// error with status 200.
+    private func claimsOfUser(
+        _ tokens: ProviderTokenSet,
+        _ key: SigningKey?
+    ) async throws(ProviderFault) -> UserClaims {
+        let claims = try await self.claims(tokens, key)
+        guard (try? self.mapping.subject(claims)) != nil else {
+            throw ProviderFault("the userinfo endpoint's answer names no user")
+        }
+        return claims
     }
 
     /// Returns the result of a refresh that gave these tokens and claims.

@@ -18,7 +18,8 @@ extension OpenIDProvider {
             return .later(after: nil, detail: "the issuer is not known yet")
         }
         guard tokens.refreshToken != nil else {
-            return await self.asked(tokens, isWell: self.issuer.metadata.canBeRead) { () throws(ProviderFault) in
+            return await self.asked(tokens, isWell: { await self.believesRefusal(of: tokens) }) {
+                () throws(ProviderFault) in
                 try await self.userInfo(with: tokens, of: subject, metadata)
             }
         }
@@ -34,6 +35,14 @@ extension OpenIDProvider {
             await self.news(answer, key, kept, previous: tokens.idToken, of: subject, metadata)
         }
         return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
+    }
+
+    /// Returns whether userinfo's refusal of an access token that should still be valid says something about the user.
+    /// It does not if the token's lifetime is unknown, if userinfo accepts no token of this client, for example because
+    /// the tokens are for an API (`resource`), or if the provider does not answer other requests either.
+    private func believesRefusal(of tokens: ProviderTokenSet) async -> Bool {
+        guard tokens.expiresAt != nil, self.userInfoHistory.isAccepted else { return false }
+        return await self.issuer.metadata.canBeRead()
     }
 
     /// Asks userinfo about the user with the access token, which stays as it is.

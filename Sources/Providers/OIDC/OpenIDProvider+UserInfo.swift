@@ -1,6 +1,17 @@
 import JOSE
 import Settings
+import Synchronization
 import Vocabulary
+
+/// What this process knows about the userinfo endpoint of a provider.
+final class UserInfoHistory: Sendable {
+    private let accepted = Atomic(false)
+
+    /// Whether userinfo has accepted an access token of the provider.
+    var isAccepted: Bool { self.accepted.load(ordering: .relaxed) }
+
+    func noteAccepted() { self.accepted.store(true, ordering: .relaxed) }
+}
 
 /// Claims from the userinfo endpoint that the id_token lacks (OpenID Connect Core 5.3).
 extension OpenIDProvider {
@@ -49,6 +60,7 @@ extension OpenIDProvider {
             case .token(let token): document = try await self.claims(ofUserInfo: token)
             }
             guard let stated = document["sub"]?.string else { throw ProviderFault("userinfo: sub is missing") }
+            self.userInfoHistory.noteAccepted()
             guard stated.isExactly(subject) else { return .foreign }
             var whole = claims
             whole.append(userInfo: document)

@@ -14,6 +14,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     let admission: Admission
     let clock: Clock
     let noteUserInfo: @Sendable (String) -> Void
+    let userInfoHistory = UserInfoHistory()
     private let request: ProviderAuthorizationRequest
 
     /// Creates the provider. It makes no call before the issuer is started.

@@ -265,6 +265,27 @@ struct OAuth2ProviderTests {
         }
     }
 
+    @Test("An answer of userinfo that names no user ends nobody")
+    func withoutUser() async throws {
+        let bench = try OAuth2ProviderBench()
+        var tokens = ProviderTokenSet(accessToken: Secret("gho_1"))
+        let user = Identity(id: "583231", traits: [:])
+        for refreshToken in [nil, Secret("ghr_1")] as [Secret?] {
+            tokens.refreshToken = refreshToken
+            bench.transport.on(OAuth2ProviderBench.userinfoURL, .json(["message": "We are back soon"]))
+            switch await bench.provider.refresh(tokens, of: user) {
+            case .later where refreshToken == nil: break
+            case .refreshed(_, nil) where refreshToken != nil: break
+            case let answer: Issue.record("\(answer)")
+            }
+            bench.transport.on(OAuth2ProviderBench.userinfoURL, .json(["id": 1]))
+            guard case .ended = await bench.provider.refresh(tokens, of: user) else {
+                Issue.record("another subject")
+                return
+            }
+        }
+    }
+
     @Test("It has no sign-out, and URLs that cannot be used are named")
     func setUp() async throws {
         #expect(

@@ -120,6 +120,35 @@ struct OpenIDRefreshTests {
         #expect(kind(await bench.provider.refresh(none, of: Identity(id: Self.subject, traits: [:]))) == .later(nil))
     }
 
+    enum Refusal: CaseIterable, Sendable { case believed, neverAccepted, endlessToken, issuerAway, onlyOnce }
+
+    @Test(
+        "Userinfo's refusal of an access token is the end only if it can mean nothing else",
+        arguments: Refusal.allCases
+    )
+    func refusedByUserInfo(_ refusal: Refusal) async throws {
+        let (bench, kept) = try await self.signedIn()
+        var tokens = kept
+        tokens.refreshToken = nil
+        if refusal == .endlessToken { tokens.expiresAt = nil }
+        let document: JSONValue = ["sub": .string(Self.subject), "email": "new@example.com"]
+        if refusal != .neverAccepted {
+            bench.transport.on(OpenIDProviderBench.userinfoURL, .json(document))
+            let (same, user) = try #require(await self.refreshed(bench, tokens))
+            #expect(same == tokens && user?.identity.traits == ["email": "new@example.com"])
+        }
+        var answers = [CallAnswer(status: 401)]
+        if refusal == .onlyOnce { answers.append(.json(document)) }
+        bench.transport.on(OpenIDProviderBench.userinfoURL, answers)
+        if refusal == .issuerAway { bench.transport.on(OpenIDProviderBench.metadataURL, CallAnswer(status: 503)) }
+        let answer = await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:]))
+        switch (answer, refusal) {
+        case (.ended, .believed), (.refreshed, .onlyOnce): break
+        case (.later, .neverAccepted), (.later, .endlessToken), (.later, .issuerAway): break
+        default: Issue.record("\(refusal): \(answer)")
+        }
+    }
+
     @Test("An answer for another user or client is the end")
     func foreign() async throws {
         let (bench, tokens) = try await self.signedIn()

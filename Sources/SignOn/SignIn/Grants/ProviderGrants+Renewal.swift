@@ -98,9 +98,7 @@ extension ProviderGrants: SessionRenewer {
         let waiting = self.state.withLock { state in
             let waiting = state.underWay.removeValue(forKey: grant) ?? []
             guard let rest else { return waiting }
-            if state.rests.count >= Self.mostRests { state.rests = state.rests.filter { $0.value > now } }
-            // Looking again too early does no harm.
-            if state.rests.count >= Self.mostRests { state.rests = [:] }
+            if state.rests.count >= Self.mostRests { state.forgetRests(at: now, keeping: Self.mostRests / 2) }
             state.rests[grant] = rest
             return waiting
         }
@@ -112,7 +110,9 @@ extension ProviderGrants: SessionRenewer {
         self.state.withLock { $0.underWay[grant]?.isEmpty == false }
     }
 
-    private static let mostRests = 8192
+    /// The maximum number of grants whose next look is remembered: all shared grants in use. It equals the capacity of
+    /// a loop's cache. With fewer, looks would take the places of renewals.
+    private static let mostRests = 65_536
 
     // MARK: Steps
 

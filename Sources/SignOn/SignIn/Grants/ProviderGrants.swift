@@ -36,6 +36,15 @@ package final class ProviderGrants: RecordCaller {
         /// The number of deletions and revocations under way.
         var deletions = 0
         var isDraining = false
+
+        /// Forgets the looks that are due, and others if there are still too many. Looking again too early does no
+        /// harm.
+        mutating func forgetRests(at now: UnixTime, keeping limit: Int) {
+            self.rests = self.rests.filter { $0.value > now }
+            guard self.rests.count > limit else { return }
+            // Not all at once, because each costs calls to the store.
+            self.rests = Dictionary(uniqueKeysWithValues: self.rests.prefix(limit).map { ($0.key, $0.value) })
+        }
     }
 
     let records: RecordAccess
