@@ -1,4 +1,5 @@
 import Endpoints
+import JOSE
 import Sessions
 import SignOn
 import StoreBench
