@@ -45,6 +45,7 @@ package final class ProviderTokens: ForeignTokens {
     ///   - realm: The realm of the providers' users.
     ///   - otherIssuers: The issuers of other providers, which judge the tokens that name them.
     ///   - clock: The clock of the store.
+    ///   - isBlocked: Asked before a token is accepted. `nil` if no user is ever blocked.
     ///   - observe: Receives a session each time a provider confirms it.
     ///   - end: Called and awaited before the answer if a provider reports the end of a session that it confirmed
     ///     (`TokenVerdict.ended`).
@@ -55,6 +56,7 @@ package final class ProviderTokens: ForeignTokens {
         authority: TokenAuthority,
         store: any SessionStore & ReplaceableStore,
         clock: Clock,
+        isBlocked: ForeignSessions.BlockCheck? = nil,
         observe: @escaping @Sendable (Session) -> Void = { _ in },
         end: @escaping End = { (_, _) throws(NotDone) in }
     ) {
@@ -67,7 +69,7 @@ package final class ProviderTokens: ForeignTokens {
         }
         self.realm = realm
         self.otherIssuers = otherIssuers
-        self.sessions = ForeignSessions(store: store, authority: authority, clock: clock)
+        self.sessions = ForeignSessions(store: store, authority: authority, clock: clock, isBlocked: isBlocked)
         self.clock = clock
         self.observe = observe
         self.end = end
@@ -168,6 +170,7 @@ package final class ProviderTokens: ForeignTokens {
             switch standing {
             case .live(let kept): .success(.live(known.bound(as: kept)))
             case .ended: .success(.none(.sessionUnknown))
+            case .blocked: .success(.none(.signInBlocked))
             case .none: self.ask(question, on: loop)
             }
         }
@@ -180,6 +183,8 @@ package final class ProviderTokens: ForeignTokens {
             switch standing {
             case .ended:
                 return .success(.none(.sessionUnknown))
+            case .blocked:
+                return .success(.none(.signInBlocked))
             case .live(let session) where session.verdict.isFresh(at: now):
                 return .success(.live(session))
             case .live(let session):
@@ -263,10 +268,12 @@ package final class ProviderTokens: ForeignTokens {
             issuedAt: known.issuedAt,
             as: question.key,
             on: loop
-        ).map { accepted in
-            guard let accepted else { return .none(.sessionUnknown) }
-            guard question.provider.verifiesLocally else { return .live(accepted) }
-            return .live(accepted.with(own))
+        ).map { standing in
+            switch standing {
+            case .live(let session): .live(question.provider.verifiesLocally ? session.with(own) : session)
+            case .none, .ended: .none(.sessionUnknown)
+            case .blocked: .none(.signInBlocked)
+            }
         }.flatMapErrorThrowing { throw Self.error($0) }
     }
 

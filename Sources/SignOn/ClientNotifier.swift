@@ -42,7 +42,7 @@ private final class AwaitedNotifications: Sendable {
 /// Notes what clients get, and notifies them when it ends. An end is notified after it has succeeded.
 extension RecordCaller {
     /// How often a record is read and judged again while others change it.
-    private static var tries: Int { 8 }
+    private static var tries: Int { 16 }
 
     private var notifier: (any ClientNotifier)? { self.records.notifier.flatMap { $0.isNeeded ? $0 : nil } }
 
@@ -144,20 +144,21 @@ extension RecordCaller {
 
     /// Notifies the clients of a session that has ended with everything that ends together with it.
     ///
-    /// - Parameters:
-    ///   - isAlone: True if the session ended alone.
-    ///   - clientID: A client that is not notified, because it ended the session itself.
-    func notifyClients(of ended: NewSession, isAlone: Bool = false, besides clientID: String? = nil) {
-        let ends = ended.session.clientEnds(ended.key, isAlone: isAlone)
+    /// - Parameter clientID: A client that is not notified, because it ended the session itself.
+    func notifyClients(of ended: NewSession, besides clientID: String? = nil) {
+        let ends = ended.session.clientEnds(ended.key)
         self.notifyClients(of: [ended.session.lineage]) { $0.clientID != clientID && ends($0) }
     }
 
     /// Moves the clients of ended sessions to the session that replaces them in the browser. If the browser has no new
-    /// session, or another person's, the clients are notified.
+    /// session, or another person's, the clients are notified. They are also notified if the user now has another name,
+    /// because the clients' id_tokens have the former one as `sub`.
     func moveClients(of former: [NewSession], to next: NewSession?) {
         guard let notifier = self.notifier else { return }
         for ended in former {
-            guard let next, next.session.identity.isSamePerson(as: ended.session.identity) else {
+            let user = ended.session.identity
+            guard let next, next.session.identity.realm == user.realm, next.session.identity.id.isExactly(user.id)
+            else {
                 self.notifyClients(of: ended)
                 continue
             }
@@ -221,13 +222,8 @@ extension Session {
     fileprivate func root(_ key: RecordKey) -> RecordKey { self.familyRoot(key) ?? key }
 
     /// Returns a function that reports whether what a client got in this lineage ends with this session.
-    ///
-    /// - Parameter isAlone: Whether the session ends alone.
-    fileprivate func clientEnds(
-        _ key: RecordKey,
-        isAlone: Bool = false
-    ) -> @Sendable (ClientSessions.Entry) -> Bool {
-        let (isWhole, id, root) = (self.endReach == .lineage && !isAlone, self.id, self.root(key))
+    fileprivate func clientEnds(_ key: RecordKey) -> @Sendable (ClientSessions.Entry) -> Bool {
+        let (isWhole, id, root) = (self.endReach == .lineage, self.id, self.root(key))
         return { isWhole || $0.sessionID == id || $0.root == root }
     }
 }

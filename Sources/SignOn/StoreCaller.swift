@@ -35,6 +35,8 @@ package struct RecordAccess: Sendable {
     package let clock: Clock
     /// Notifies clients of ended sessions. `nil` if clients are never notified.
     let notifier: (any ClientNotifier)?
+    /// The users who may not sign in.
+    package let blocks: UserBlocks
 
     package init(
         store: any RecordStore,
@@ -48,6 +50,7 @@ package struct RecordAccess: Sendable {
         self.loops = loops
         self.clock = clock
         self.notifier = notifier
+        self.blocks = UserBlocks(store: store, loops: loops, clock: clock)
     }
 }
 

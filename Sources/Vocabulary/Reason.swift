@@ -81,6 +81,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case proofReplayed = "proof.replayed"
 
     // The sign-in.
+    case signInBlocked = "signin.blocked"
     case signInCancelled = "signin.cancelled"
     case signInEnded = "signin.ended"
     case signInFlowExpired = "signin.flow_expired"
@@ -220,11 +221,11 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 }
 
 extension Reason {
-    /// The reason that the client learns. Why a session no longer exists is only logged, because somebody who presents
+    /// The reason that the client learns. Why a token has no live session is only logged, because somebody who presents
     /// a stolen token must not learn what happened to it.
     package var told: Reason {
         switch self {
-        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked:
+        case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked, .signInBlocked:
             .sessionUnknown
         default: self
         }

@@ -128,8 +128,8 @@ package struct Refusal: Equatable, Sendable {
             nil
 
         case .signInMalformed, .signInReturnToForbidden, .signInStateMismatch: Refusal(400)
-        case .signInCancelled, .signInEnded, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed,
-            .signInNotNavigation, .signInRepeated:
+        case .signInBlocked, .signInCancelled, .signInEnded, .signInInsufficient, .signInInteractionRequired,
+            .signInNotAllowed, .signInNotNavigation, .signInRepeated:
             Refusal(403)
         case .signInFlowUnknown: Refusal(404)
         case .signInFlowExpired: Refusal(410)

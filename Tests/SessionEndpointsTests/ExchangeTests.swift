@@ -476,7 +476,7 @@ struct ExchangeTests {
         "A sign-in that failed ends in the messages of the flow, by 422",
         arguments: [
             Reason.signInCancelled, .signInInteractionRequired, .signInProviderError, .signInStateMismatch,
-            .signInInvalidToken, .signInNotAllowed, .signInInsufficient, .signInEnded,
+            .signInInvalidToken, .signInNotAllowed, .signInBlocked, .signInInsufficient, .signInEnded,
         ]
     )
     func failure(reason: Reason) async throws {

@@ -112,8 +112,8 @@ struct FormerPasswordTests {
     @Test("While the store is away, the refusal stays one, and the token is nobody's")
     func storeAway() async throws {
         let gateway = try self.gateway(.otherPassword)
-        // The limits are not in the store: the session's creation is its first call, the end of it fails.
-        gateway.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 1) }
+        // The limits are not in the store: the session's creation follows a look for a block, and the end of it fails.
+        gateway.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, 2) }
         let answer = try await gateway.post("/.sallyport/login", Gateway.credentials)
         #expect(answer.status == 422 && answer.values("set-cookie").isEmpty, "\(answer.text)")
     }

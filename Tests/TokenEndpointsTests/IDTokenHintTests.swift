@@ -1,4 +1,5 @@
 import Endpoints
+import JOSE
 import Sessions
 import SignOn
 import StoreBench
@@ -80,9 +81,12 @@ import Vocabulary
         let own = try await Self.hint("alice", in: bench)
         let cookie = try await Self.cookie("alice", in: bench)
         let parts = own.split(separator: ".").map(String.init)
+        let session = ClientSession(clientID: "native-app", realm: "default", userID: "alice", sessionID: nil)
+        let issuer = "https://auth.example.com/"
+        let logout = ClientLogoutToken(issuer: issuer, session: session, issuedAt: bench.clock.now)
         for hint in [
             "x", "a.b.c", "\(parts[0]).\(parts[1]).", "\(parts[0]).e30.\(parts[2])", "e30.\(parts[1]).\(parts[2])",
-            String(own.dropLast(8)),
+            String(own.dropLast(8)), logout.signed(by: TokenBench.idTokenKeys.current),
         ] {
             let answer = await bench.authorize(["id_token_hint": hint, "prompt": "none"], cookie: cookie)
             #expect(answer.redirect["error"] == "invalid_request", "\(hint)")

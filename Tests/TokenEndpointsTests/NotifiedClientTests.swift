@@ -96,6 +96,26 @@ struct NotifiedClientTests {
         try await waitUntil("the notice") { bench.log.sessions == [session] }
     }
 
+    @Test("Without a refresh token, the note of what a code gave lives no longer than its access token")
+    func noteOfAccessToken() async throws {
+        for (scope, isShort) in [("openid", true), ("openid offline_access", false)] {
+            let bench = try await Bench(scope: scope)
+            let authority = bench.endpoints.authority
+            let code = try #require(authority.key(.code, of: Array(bench.code.utf8)))
+            let key = try #require(authority.clientSessionKeys(in: code.lineage).first)
+            let stored = try await bench.endpoints.store.replaceable(
+                key,
+                as: ClientSessions.self,
+                on: bench.endpoints.loop
+            ).get()
+            let record = try #require(stored?.record)
+            #expect(record.entries.map(\.clientID) == ["native-app"])
+            let life = record.expiresAt.since(bench.endpoints.clock.now)
+            // A code lives for a minute, and an access token of the API for an hour.
+            #expect(isShort ? life == .seconds(3660) : life > .seconds(80 * 86_400), "\(scope): \(life)")
+        }
+    }
+
     @Test("A client that revokes its own token is not notified of that")
     func revocation() async throws {
         let bench = try await Bench()

@@ -45,6 +45,7 @@ final class TokenBench: Sendable {
     /// Signs browsers in and out.
     let sessions: SessionService
     let records = Records()
+    let blocks: UserBlocks
     let registry: ClientRegistry
     /// Made once: a key takes a tenth of a second.
     static let idTokenKeys: SigningKeyRing = {
@@ -107,20 +108,29 @@ final class TokenBench: Sendable {
         let records = self.records
         let limiter = LocalRateLimiter(clock: clock)
         let authority = self.authority
+        let access = RecordAccess(
+            store: store,
+            authority: authority,
+            loops: group,
+            clock: clock,
+            notifier: notifier
+        )
+        self.blocks = access.blocks
         let known = [accessTokens, refreshTokens].map { provider in
-            provider.map { ProviderTokens([$0], authority: authority, store: store, clock: clock) }
+            provider.map {
+                ProviderTokens(
+                    [$0],
+                    authority: authority,
+                    store: store,
+                    clock: clock,
+                    isBlocked: { access.blocks.isBlocked($0.identity, on: $1) }
+                )
+            }
         }
         let foreign = ForeignGrants(
             tokens: [known[0]].compactMap(\.self),
             refreshTokens: [known[1]].compactMap(\.self),
             ends: nil
-        )
-        let access = RecordAccess(
-            store: store,
-            authority: self.authority,
-            loops: group,
-            clock: clock,
-            notifier: notifier
         )
         let sessions = SessionService(
             records: access,

@@ -17,7 +17,7 @@ extension BrowserSessionEndpoints {
         case .password: return await self.askToSignIn(request, [way], demand)
         case .pages(let pages):
             guard request.method == "GET" else { return .noContent() }
-            return self.login(request, pages, way.name)
+            return await self.login(request, pages, way.name)
         case .provider(let flow): return await self.login(request, flow)
         }
     }
@@ -100,7 +100,8 @@ extension BrowserSessionEndpoints {
         var demand = demand
         switch reason {
         // If the user is not asked, the sign-in fails again in the same way.
-        case .signInInsufficient, .signInInteractionRequired, .signInNotAllowed, .signInRepeated: demand.isAgain = true
+        case .signInBlocked, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed, .signInRepeated:
+            demand.isAgain = true
         default: break
         }
         var response = EndpointResponse.problem(

@@ -20,12 +20,15 @@ extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login`: 303 to the provider's page, which leads back to the wanted page.
     ///
     /// A browser that returns without a valid cookie is sent there again, and a provider that knows the user sends it
-    /// back at once. After a few rounds within seconds, a page ends the loop.
-    func login(_ request: EndpointRequest, _ pages: ProviderPages, _ name: String) -> EndpointResponse {
+    /// back at once. After a few rounds within seconds, a page ends the loop. A blocked user gets a page at once.
+    func login(_ request: EndpointRequest, _ pages: ProviderPages, _ name: String) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)
         guard request.isPageLoad else {
             return self.refuse(.signInNotNavigation, request, returnTo: returnTo, demanding: demand)
+        }
+        if !demand.isAgain, await self.sessions.isBlocked(request.requester) {
+            return self.refuse(.signInBlocked, request, returnTo: returnTo, demanding: demand)
         }
         let recent = CompletedSignIns.begun(sessionCookie: self.cookies.name)
         let now = self.sessions.clock.now()

@@ -148,6 +148,9 @@ extension BrowserSessionEndpoints {
             guard ![.ruleDenied, .sessionLimit].contains(error.reason) else {
                 return .problem(error.reason, explanation: error.text, requestID: request.requestID)
             }
+            guard error.reason != .signInBlocked else {
+                return self.refuse(.signInBlocked, request, returnTo: returnTo)
+            }
             return again(error.reason, Page.Notice(error), showing: identifier)
         }
     }

@@ -138,7 +138,7 @@ struct FlowDocument: Sendable {
         case .signInCancelled: "The sign-in was cancelled."
         case .signInFlowExpired: "The sign-in took too long. Please try again."
         case .signInStateMismatch: "The sign-in could not be completed in the browser. Please try again."
-        case .signInNotAllowed: "This account is not allowed here."
+        case .signInBlocked, .signInNotAllowed: "This account is not allowed here."
         case .signInInsufficient: "A stronger or more recent sign-in is required."
         case .ruleDenied: "Access denied."
         default: "The sign-in failed. Please try again."

@@ -52,13 +52,16 @@ enum Herodot {
         )
     }
 
-    /// Returns a refusal that does not depend on what the app sent: 403 of a rule or a limit, or 429 and 503 with
-    /// `Retry-After`. A client that mistook 503 for a rejection would discard its session. `nil` for other errors.
+    /// Returns a refusal that does not depend on what the app sent: 403 of a rule, a block or a limit, or 429 and 503
+    /// with `Retry-After`. A client that mistook 503 for a rejection would discard its session. `nil` for other errors.
     static func notDone(_ error: NotDone, to request: EndpointRequest) -> EndpointResponse? {
         if error.isUnavailable { return self.unavailable(error.reason, to: request) }
         if error.reason == .ruleDenied { return self.error(.ruleDenied, error.text ?? "Access denied.", to: request) }
         if error.reason == .sessionLimit {
             return self.error(.sessionLimit, "You are signed in on too many devices.", to: request)
+        }
+        if error.reason == .signInBlocked {
+            return self.error(.signInBlocked, "This account is not allowed here.", to: request)
         }
         guard error.mayPass else { return nil }
         let text = "Too many sign-in attempts. Please try again later."

@@ -37,7 +37,7 @@ package struct OperatorSessions: Sendable {
     }
 
     /// The user that a request names.
-    private struct User {
+    struct User {
         /// The user's name in the request.
         let id: String
         let realm: Realm
@@ -48,8 +48,8 @@ package struct OperatorSessions: Sendable {
         var subject: String { self.realm.subject(self.id) }
     }
 
-    private let users: UserSessions
-    private let gate: OperatorGate
+    let users: UserSessions
+    let gate: OperatorGate
     private let providers: @Sendable () -> [Provider]
 
     /// - Parameter providers: The providers that are configured now. A reload changes them.
@@ -79,10 +79,10 @@ package struct OperatorSessions: Sendable {
             Self.endpoint("/subjects/{subject}/sign-out", ["POST"]) { request in
                 await self.signOut(request.pathParameter("subject") ?? "", request)
             },
-        ]
+        ] + self.blockEndpoints
     }
 
-    private static func endpoint(
+    static func endpoint(
         _ path: String,
         _ methods: [String],
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
@@ -98,7 +98,7 @@ package struct OperatorSessions: Sendable {
     }
 
     /// The parameter that names the user's provider. Empty unless there are several providers.
-    private var providerUsage: String {
+    var providerUsage: String {
         let names = self.providers().map(\.name)
         return names.count > 1 ? "&provider=\(names.joined(separator: "|"))" : ""
     }
@@ -112,7 +112,7 @@ package struct OperatorSessions: Sendable {
     /// Returns the user with this id at the provider that the request names. Without a name it is the only provider,
     /// the provider whose name the id begins with, or the provider called `default`. `nil` if no provider has the name,
     /// because a sign-out must not seem to succeed, or if the name is repeated.
-    private func user(_ id: String, _ request: EndpointRequest) -> User? {
+    func user(_ id: String, _ request: EndpointRequest) -> User? {
         let (names, known) = (request.parameters("provider"), self.providers())
         guard names.count <= 1, !id.isEmpty else { return nil }
         let name =
@@ -124,7 +124,7 @@ package struct OperatorSessions: Sendable {
     }
 
     /// Returns all names of the user. The request may have the provider's own id or the name that apps know.
-    private func names(of user: User) async throws(NotDone) -> UserNames {
+    func names(of user: User) async throws(NotDone) -> UserNames {
         guard !AccountID.isOne(user.id) else { return try await self.users.names(ofAccount: user.id) }
         var names = try await self.users.names(of: user.id, in: user.realm, at: user.provider)
         let ownID = user.realm.ownID(of: user.id)

@@ -32,11 +32,13 @@ enum AdminProbe {
     ///
     /// - Parameters:
     ///   - token: An operator's token. `nil` to send none.
+    ///   - document: The JSON document to send. `nil` to send none.
     ///   - target: The admin listener.
     static func get(
         _ path: String,
         method: String = "GET",
         token: String? = nil,
+        document: JSONValue? = nil,
         at target: AdminTarget,
         seconds: Int
     ) throws(Failure) -> Answer {
@@ -53,7 +55,12 @@ enum AdminProbe {
         let socket = try self.connect(host, address.port, seconds: seconds, place: place)
         var head = "\(method) \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
-        head += "\r\n"
+        if let document {
+            let body = String(decoding: JSONText.encode(document), as: UTF8.self)
+            head += "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        } else {
+            head += "\r\n"
+        }
         if let trust = target.trust {
             return try self.answer(
                 in: self.exchange(

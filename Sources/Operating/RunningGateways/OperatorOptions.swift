@@ -37,11 +37,16 @@ struct OperatorOptions: ParsableArguments {
         var address: String { "\(self.target.address)" }
 
         /// Sends a request and returns the answer. A status other than 2xx is an error.
-        func ask(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer {
+        func ask(
+            _ method: String,
+            _ path: String,
+            _ document: JSONValue? = nil
+        ) throws(AdminProbe.Failure) -> AdminProbe.Answer {
             let answer = try AdminProbe.get(
                 path,
                 method: method,
                 token: self.token,
+                document: document,
                 at: self.target,
                 seconds: Self.patience
             )

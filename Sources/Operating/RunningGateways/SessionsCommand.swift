@@ -1,18 +1,18 @@
 import ArgumentParser
 import Vocabulary
 
-/// `sallyport sessions`: lists the sessions at a running gateway, and signs users out.
+/// `sallyport sessions`: lists the sessions at a running gateway, signs users out, and blocks them.
 struct SessionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
-        abstract: "Show who is signed in, and sign users out.",
+        abstract: "Show who is signed in, sign users out, and block users.",
         discussion: """
             Calls the admin listener with an operator's token (admin.tokens_file). The token needs the scope read to show \
-            sessions, and sessions to end them. Gateways with the same Redis share their sessions, so one of them is enough; \
-            with store.memory, pass the admin listener of each. Over TLS the token is sent only to a gateway that presents \
-            one of tls.certificates in the settings.
+            sessions, and sessions to end them or to block users. Gateways with the same Redis share their sessions, so \
+            one of them is enough; with store.memory, pass the admin listener of each. Over TLS the token is sent only to \
+            a gateway that presents one of tls.certificates in the settings.
             """,
-        subcommands: [List.self, Show.self, End.self],
+        subcommands: [List.self, Show.self, End.self, Block.self, Unblock.self],
         defaultSubcommand: List.self
     )
 

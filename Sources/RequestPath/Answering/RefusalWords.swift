@@ -92,7 +92,7 @@ package struct RefusalWords: Sendable {
         case .signInProviderError: RefusalWords(.providerError, .signInAgain)
         case .signInInvalidToken: RefusalWords(.invalidToken, .signInAgain)
         case .signInStateMismatch: RefusalWords(.stateMismatch, .signInAgain)
-        case .signInNotAllowed: RefusalWords(.notAllowed, .otherAccount)
+        case .signInBlocked, .signInNotAllowed: RefusalWords(.notAllowed, .otherAccount)
         case .signInInsufficient: RefusalWords(.insufficient, .signInAgain)
         case .signInRepeated: RefusalWords(.repeated, .signInAgain)
         case .oauthInvalidClient, .oauthInvalidRedirect, .oauthInvalidRequest: RefusalWords(.badLink, .none)

@@ -88,12 +88,12 @@ package protocol AnswerReceiver: AnyObject {
 
     /// Called with an interim answer other than 100 and 101. Its head is at the front of `buffer`.
     func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer)
-    /// Called with an answer whose status allows a retry at another server (`retry_on`). Returns true if the request is
-    /// to be retried. The stream is then closed, and `goElsewhere` is called.
+    /// Called with an answer whose status allows a retry, at another server (`retry_on`) or on another connection.
+    /// Returns true if the request is to be retried. The stream is then closed, and `goElsewhere` is called.
     ///
-    /// - Parameter servers: The app's other servers that are in use, as bits of `StreamWaiter.failedServers`.
+    /// - Parameter servers: The app's servers that may get the request, as bits of `StreamWaiter.failedServers`.
     func mayGo(to servers: UInt64) -> Bool
-    /// Sends the request to another server. The last call of the exchange.
+    /// Sends the request again, on another stream. The last call of the exchange.
     func goElsewhere(from stream: any AppStream, after status: Int)
     /// Called with the final answer's head, which is at the front of `buffer`. `answerPauses` or `answerEnded` follows.
     func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer)

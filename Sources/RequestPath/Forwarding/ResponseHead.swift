@@ -16,6 +16,8 @@ package final class ResponseHead {
     package var upgradesToWebSocket = false
     /// True for NTLM and Negotiate. They bind a user to the connection, so no other client may use it (CVE-2026-88007).
     package var bindsConnection = false
+    /// The time in seconds after which the app closes an idle connection (`Keep-Alive`). `nil` if the app does not say.
+    package var idleSeconds: Int?
     package var isEventStream = false
     package var hasCacheControl = false
     package var hasLocation = false
@@ -52,6 +54,7 @@ package final class ResponseHead {
         self.keepsAlive = true
         self.upgradesToWebSocket = false
         self.bindsConnection = false
+        self.idleSeconds = nil
         self.isEventStream = false
         self.hasCacheControl = false
         self.hasLocation = false
@@ -237,6 +240,14 @@ package struct ResponseParser: Sendable {
                 } else if !ByteClass.equal(token, "upgrade") {
                     head.nominates = true
                 }
+            }
+        case .keepAlive:
+            let name: StaticString = "timeout="
+            let count = name.utf8CodeUnitCount
+            ByteClass.forEachElement(of: value) { element in
+                guard element.count > count, ByteClass.equal(UnsafeBufferPointer(rebasing: element[..<count]), name)
+                else { return }
+                head.idleSeconds = ByteClass.decimal(UnsafeBufferPointer(rebasing: element[count...]))
             }
         case .upgrade:
             if ByteClass.equal(value, "websocket") { head.upgradesToWebSocket = true }

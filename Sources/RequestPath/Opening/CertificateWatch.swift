@@ -34,7 +34,7 @@ package struct CertificateWatch: Sendable {
             // While a host has no certificate, new certificates are always used. After that, they must cover all hosts.
             if settings.fault(for: whole) == nil, let fault = renewed.fault(for: whole) { throw fault }
             guard renewed != settings else { return .unchanged }
-            for tls in listeners { try tls.replace(by: renewed) }
+            try ListenerTLS.replace(listeners, by: renewed)
             return .renewed(renewed)
         } catch {
             return isMissing ? .missing("\(error)") : .kept("\(error)")

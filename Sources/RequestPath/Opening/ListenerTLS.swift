@@ -75,13 +75,17 @@ package final class ListenerTLS: Sendable {
     /// True while the listener waits for its first certificate.
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
-    /// Replaces the certificates for new connections. Blocks, so it must not be called on an event loop. Earlier
-    /// sessions cannot be resumed, because the old contexts have sealed the tickets of these sessions.
+    /// Replaces the certificates of all listeners for new connections. Blocks, so it must not be called on an event
+    /// loop. Earlier sessions cannot be resumed, because the old contexts have sealed the tickets of these sessions.
     ///
-    /// - Throws: `ListenerTLSError`, without having changed anything.
-    package func replace(by settings: TLSSettings) throws(ListenerTLSError) {
-        let choices = try Self.choices(settings, self.protocols, self.clientCertificates)
-        self.state.withLockedValue { $0 = State(settings: settings, choices: choices) }
+    /// - Throws: `ListenerTLSError`, without having changed any listener.
+    package static func replace(_ listeners: [ListenerTLS], by settings: TLSSettings) throws(ListenerTLSError) {
+        let choices = try listeners.map { tls throws(ListenerTLSError) in
+            try self.choices(settings, tls.protocols, tls.clientCertificates)
+        }
+        for (tls, choices) in zip(listeners, choices) {
+            tls.state.withLockedValue { $0 = State(settings: settings, choices: choices) }
+        }
     }
 
     /// Returns the choice for a client that sends `hello`, or `nil` if there is no certificate for the client. A

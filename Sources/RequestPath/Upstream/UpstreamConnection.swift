@@ -59,6 +59,8 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     var streams = 0
     package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
+    /// The longest time that the connection is kept idle, if the app says when it closes idle connections.
+    private(set) var idleLimit = TimeAmount.hours(1)
     /// The server's address. `nil` if it is not known.
     let address: SocketAddress?
     /// The latest version of the server's addresses that is known to contain `address`.
@@ -322,18 +324,21 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     }
 
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
+        // An app that closes an idle connection may say so just when the request is sent (RFC 9110 15.5.9).
+        if head.status == 408, self.isReused, !head.keepsAlive, receiver.mayGo(to: .max) {
+            self.hasAnswered = false
+            self.pool.foundClosed(self)
+            return self.sendElsewhere(receiver, after: head.status)
+        }
         if !self.pool.countsOnly(head.status), let group = self.pool.group {
             group.answered(self.pool, head.status)
             let others = group.others(than: self.pool, after: head.status)
-            if others != 0, receiver.mayGo(to: others) {
-                self.receiver = nil
-                self.close()
-                return receiver.goElsewhere(from: self, after: head.status)
-            }
+            if others != 0, receiver.mayGo(to: others) { return self.sendElsewhere(receiver, after: head.status) }
         }
         self.keepsAlive =
             head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
+        if let seconds = head.idleSeconds { self.idleLimit = Self.idleLimit(of: seconds) }
         self.dropsTrailers = head.nominates
         self.phase = .body
         self.releaseHead()
@@ -341,6 +346,20 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.passOn(&buffer, receiver)
+    }
+
+    /// Closes the connection. The request is sent again, on another connection.
+    private func sendElsewhere(_ receiver: any AnswerReceiver, after status: Int) {
+        self.receiver = nil
+        self.close()
+        receiver.goElsewhere(from: self, after: status)
+    }
+
+    /// Returns the longest time that a connection is kept idle if the app closes it after `seconds`: a second less,
+    /// because a POST that is sent just as the app closes the connection is not sent again.
+    private static func idleLimit(of seconds: Int) -> TimeAmount {
+        let seconds = Int64(min(seconds, 3600))
+        return .milliseconds(max(seconds * 500, (seconds - 1) * 1000))
     }
 
     /// Hands over the part of the answer's body that is in `buffer`.
@@ -436,6 +455,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.receiver = nil
         self.pool.remove(self)
         guard let receiver else { return }
+        if phase == .head, self.isReused, !self.hasAnswered { self.pool.foundClosed(self) }
         if phase == .head, let group = self.pool.group {
             group.failed(self.pool, self.tls?.fault == nil ? .reset : .tls)
         }

@@ -29,9 +29,14 @@ package final class ForeignSessions: Sendable {
         case none
         /// The token has ended.
         case ended
+        /// The token has ended, or is not accepted, and its user is blocked.
+        case blocked
         /// The token was accepted and has not ended since. Its verdict may have expired.
         case live(ForeignSession)
     }
+
+    /// Reports whether the user of a session is blocked.
+    package typealias BlockCheck = @Sendable (Session, any EventLoop) -> EventLoopFuture<Bool>
 
     /// The maximum number of reads of a record that changes while it is being judged.
     private static let maxReads = 4
@@ -39,25 +44,34 @@ package final class ForeignSessions: Sendable {
     private let store: any SessionStore & ReplaceableStore
     private let authority: TokenAuthority
     private let clock: Clock
+    private let isBlocked: BlockCheck?
 
-    package init(store: any SessionStore & ReplaceableStore, authority: TokenAuthority, clock: Clock) {
+    /// - Parameter isBlocked: Asked whenever a provider vouches for a token. `nil` if no user is ever blocked.
+    package init(
+        store: any SessionStore & ReplaceableStore,
+        authority: TokenAuthority,
+        clock: Clock,
+        isBlocked: BlockCheck? = nil
+    ) {
         self.store = store
         self.authority = authority
         self.clock = clock
+        self.isBlocked = isBlocked
     }
 
     /// Returns the state of the token with this key. Fails with `StoreError`.
     package func standing(_ key: RecordKey, on loop: any EventLoop) -> Eventual<Standing> {
         self.record(key, on: loop).flatMap { stored in
             guard let record = stored?.record else { return .success(.none) }
-            return self.epochs(of: record.foreign.session, on: loop).map { epochs in
-                record.isCurrent(epochs) ? .live(record.foreign) : .ended
+            return self.epochs(of: record.foreign.session, on: loop).flatMap { epochs in
+                if record.isCurrent(epochs) { return .success(.live(record.foreign)) }
+                return self.blocked(record.foreign.session, on: loop).map { $0 ? .blocked : .ended }
             }
         }
     }
 
-    /// Stores and returns a session that the provider vouches for; `nil` if the token has ended. Fails with
-    /// `StoreError`.
+    /// Stores a session that the provider vouches for, unless the token has ended or its user is blocked. Returns the
+    /// new state of the token, which is never `none`. Fails with `StoreError`.
     ///
     /// - Parameter issuedAt: The issue time by the provider's clock; `nil` if the provider does not state it.
     package func accept(
@@ -65,7 +79,7 @@ package final class ForeignSessions: Sendable {
         issuedAt: UnixTime?,
         as key: RecordKey,
         on loop: any EventLoop
-    ) -> Eventual<ForeignSession?> {
+    ) -> Eventual<Standing> {
         self.accept(Candidate(foreign: foreign, issuedAt: issuedAt, key: key), reads: Self.maxReads, on: loop)
     }
 
@@ -122,12 +136,16 @@ package final class ForeignSessions: Sendable {
         var latest: UInt64 { max(self.subject, self.providerSession) }
     }
 
-    private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> Eventual<ForeignSession?> {
-        // The epochs are read before the record is written, so that an end in between has a later epoch.
+    private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> Eventual<Standing> {
+        // The epochs are read before the record is written, so that an end in between has a later epoch. The block is
+        // requested after the epochs, because it is written before it raises them.
         let epochs = self.epochs(of: new.foreign.session, on: loop)
-        return self.record(new.key, on: loop).and(epochs).flatMap { stored, epochs in
-            guard let record = self.record(for: new, in: stored?.record, epochs) else { return .success(nil) }
-            guard record != stored?.record else { return .success(record.foreign) }
+        let blocked = self.blocked(new.foreign.session, on: loop)
+        return self.record(new.key, on: loop).and(epochs).and(blocked).flatMap { found, isBlocked in
+            if isBlocked { return .success(.blocked) }
+            let (stored, epochs) = found
+            guard let record = self.record(for: new, in: stored?.record, epochs) else { return .success(.ended) }
+            guard record != stored?.record else { return .success(.live(record.foreign)) }
             let replaced = self.store.eventualReplace(
                 new.key,
                 judged: stored?.version,
@@ -137,9 +155,9 @@ package final class ForeignSessions: Sendable {
             )
             return replaced.flatMap { replacement in
                 switch replacement {
-                case .done: return .success(record.foreign)
+                case .done: return .success(.live(record.foreign))
                 // The token's lineage has ended.
-                case .absent where stored == nil: return .success(nil)
+                case .absent where stored == nil: return .success(.ended)
                 case .absent, .changed:
                     guard reads > 1 else { return .failure(StoreError.unavailable) }
                     return self.accept(new, reads: reads - 1, on: loop)
@@ -189,6 +207,10 @@ package final class ForeignSessions: Sendable {
         on loop: any EventLoop
     ) -> Eventual<Stored<ForeignSessionRecord>?> {
         self.store.eventualReplaceable(key, as: ForeignSessionRecord.self, on: loop)
+    }
+
+    private func blocked(_ session: Session, on loop: any EventLoop) -> Eventual<Bool> {
+        self.isBlocked.map { .later($0(session, loop)) } ?? .success(false)
     }
 
     private func epochs(of session: Session, on loop: any EventLoop) -> Eventual<Epochs> {

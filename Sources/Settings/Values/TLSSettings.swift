@@ -79,7 +79,7 @@ package struct ClientAuthorities: Sendable, Equatable {
     /// Reads and checks the file.
     ///
     /// - Throws: The fault of the file.
-    static func read(
+    package static func read(
         _ file: String,
         from files: SettingsFiles,
         by judges: SettingsJudges

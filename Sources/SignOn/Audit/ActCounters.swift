@@ -43,7 +43,8 @@ package struct ActCounters: Sendable {
             .sessionOtherClient,
             .credentialExpired, .credentialInvalidToken, .credentialMalformed, .credentialOtherAudience,
             .credentialOtherKey, .oauthInvalidTarget, .oauthThrottled, .oauthUnauthorizedClient, .handoffNotPermitted,
-            .socialRefused, .socialReplayed, .signInNotAllowed, .proofMissing, .proofOtherKey, .ruleDenied,
+            .socialRefused, .socialReplayed, .signInBlocked, .signInNotAllowed, .proofMissing, .proofOtherKey,
+            .ruleDenied,
         ]
         // A code is counted when it is redeemed.
         let acts = TokenAct.allCases.filter { $0 != .authorized }.map(\.rawValue)

@@ -6,14 +6,14 @@ package struct IDTokenHint: Sendable, Equatable {
     package let clientID: String
     package let subject: String
 
-    /// Verifies `token`. `nil` if it is not an id_token of `issuer`. Its age is ignored, because users sign out long
-    /// after sign-in.
+    /// Verifies `token`. `nil` if it is not an id_token of `issuer`, such as a logout token, which has the same key.
+    /// The age of `token` is ignored, because users sign out long after sign-in.
     ///
     /// - Parameter keys: The public keys of the issuer's id_tokens.
     package init?(_ token: String, issuer: String, keys: JWKSet) {
         guard let verified = try? JWS.verify(Array(token.utf8), with: keys, allowing: [.rs256]),
-            let claims = try? JWTClaims(verified.payload), claims.issuer == issuer, claims.audience.count == 1,
-            let subject = claims.subject
+            !verified.isType("logout+jwt"), let claims = try? JWTClaims(verified.payload), claims.issuer == issuer,
+            claims.audience.count == 1, let subject = claims.subject
         else { return nil }
         self.clientID = claims.audience[0]
         self.subject = subject

@@ -111,7 +111,7 @@ package final class LogoutTokenSender: ClientNotifier {
     /// Whether any token waits or is being sent.
     package var isBusy: Bool { self.state.withLock { $0.places.total > 0 } }
 
-    /// Drops all retries, and waits until `deadline` for tokens that are being sent.
+    /// Drops all retries, waits until `deadline` for tokens that were not tried yet, and drops those that still wait.
     package func drain(until deadline: ContinuousClock.Instant) async {
         let pauses = self.state.withLock { state in
             state.isDraining = true
@@ -119,6 +119,15 @@ package final class LogoutTokenSender: ClientNotifier {
         }
         for pause in pauses { pause.cancel() }
         while ContinuousClock.now < deadline, self.isBusy { try? await Task.sleep(for: .milliseconds(20)) }
+        let late = self.state.withLock { state in
+            let late = state.lines.values.flatMap(\.waiting)
+            for client in Array(state.lines.keys) { state.lines[client]?.waiting = [] }
+            return late
+        }
+        for message in late {
+            message.firstTry?.succeed()
+            self.end(message, .dropped, Self.stopping)
+        }
     }
 
     package func notify(

@@ -263,6 +263,14 @@ extension TokenService {
             if user.isOfProvider { try await self.ends?.note(evidence, of: session) }
             // Nothing is handed out before all records are written. After a failure, nobody knows what was written.
             for new in records { try await self.write(new) }
+            do throws(NotDone) {
+                // A block that is written from now on ends the tokens.
+                try await self.records.blocks.admit(session.identity)
+            } catch {
+                record.sessionID = nil
+                try? await self.ask { [session] store, loop in store.end(session.lineage, on: loop) }
+                throw error
+            }
             return try await self.admitted(tokens, requester)
         }
     }

@@ -110,7 +110,13 @@ extension TokenService {
             try await self.foreign?.note(lineage, session, provider)
         }
         try await self.ends?.keepAccount(of: session)
-        try await self.note(wish.client, gets: session, in: user)
+        var noted = session
+        if !hasRefresh {
+            // The record is read until the last access token of the code has expired, and would only take room later.
+            let end = now.advanced(by: AuthorizationCode.lifetime + self.apis.lifetime(wish.api?.audience))
+            noted.expiresAt = min(noted.expiresAt, end)
+        }
+        try await self.note(wish.client, gets: noted, in: user)
         let (token, key) = self.authority.make(.code, in: lineage)
         let code = AuthorizationCode(
             session: session,

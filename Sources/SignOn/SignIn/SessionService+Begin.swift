@@ -48,8 +48,8 @@ extension SessionService {
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     /// - Returns: The session, and its token, which is shown to the user once.
-    /// - Throws: `rule.denied` if a rule refuses, before any change; `session.limit`, or an outage of the store or the
-    ///   audit stream, before the token is returned.
+    /// - Throws: `signin.blocked`, or `rule.denied` if a rule refuses, before any change; `session.limit`, or an outage
+    ///   of the store or the audit stream, before the token is returned.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -79,13 +79,15 @@ extension SessionService {
         record.account = account
         record.provider = evidence?.provider
         try await self.judge(authentication, terms, &record, requester)
+        var next: NewSession?
+        var ended: [NewSession] = []
+        defer { self.moveClients(of: ended, to: next) }
         for session in former {
             try await self.endReplaced(session)
+            ended.append(session.stored)
             // Not revoked at the provider, which may treat the old and the new tokens as one grant.
             self.grants?.discard(after: session.session)
         }
-        var next: NewSession?
-        defer { self.moveClients(of: former.map(\.stored), to: next) }
         let lineage = self.authority.newLineage()
         let (token, key) = self.authority.make(.session, in: lineage)
         var session = self.draft(authentication, terms, in: lineage, device: record.device)
@@ -109,7 +111,7 @@ extension SessionService {
             // The token is never handed out, so the session is useless even if the store cannot end it now.
             try? await self.endWithDependents(found)
             self.grants?.discard(after: found.session)
-            self.refuse(error, found.session, &record)
+            self.refuse(error, found.session.subject, terms.kind, &record)
             throw error
         }
         next = found.stored
@@ -120,10 +122,11 @@ extension SessionService {
     /// sessions during the sign-in missed the new session. A later event finds it.
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if none exists.
-    /// - Throws: `signin.refused` if the user is gone or has another password; `signin.ended` if the provider's session
-    ///   or all sessions of the user have ended.
+    /// - Throws: `signin.refused` if the user is gone or has another password; `signin.blocked`; `signin.ended` if the
+    ///   provider's session or all sessions of the user have ended.
     func confirm(_ session: Session, _ evidence: ProviderEvidence?) async throws(NotDone) {
         guard self.users?.hasFormerPassword(session) != true else { throw NotDone(.signInRefused) }
+        try await self.records.blocks.admit(session.identity)
         guard let evidence, let ends = self.providerSessions else { return }
         guard try await !ends.haveEnded(evidence, of: session.subject) else { throw NotDone(.signInEnded) }
         guard session.identity.isAccount else { return }
@@ -131,27 +134,36 @@ extension SessionService {
         guard try await !ends.haveEnded(evidence, of: own) else { throw NotDone(.signInEnded) }
     }
 
-    /// Records that a sign-in is refused after it was accepted, unless `error` is an outage.
+    /// Records that the sign-in of an authenticated user is refused, unless `error` is an outage.
     ///
-    /// - Parameter record: The record of the sign-in.
-    func refuse(_ error: NotDone, _ session: Session, _ record: inout AuditRecord) {
+    /// - Parameters:
+    ///   - subject: The user's name in the store.
+    ///   - record: The record of the sign-in.
+    func refuse(_ error: NotDone, _ subject: String, _ kind: Session.Kind, _ record: inout AuditRecord) {
         guard !error.isUnavailable else { return }
-        record.act = .session(.refused(error.reason), session.kind)
-        record.subject = session.subject
+        record.act = .session(.refused(error.reason), kind)
+        record.subject = subject
         record.detail = error.detail
         self.journal.record(record)
     }
 
-    /// Applies the rules to a sign-in before anything changes. Writes a refusal to the audit stream.
+    /// Applies blocks and rules to a sign-in before anything changes. Writes a refusal to the audit stream.
     ///
     /// - Parameter record: The record of the sign-in, to which the findings are added.
-    /// - Throws: `rule.denied`, with the text for the user.
+    /// - Throws: `signin.blocked`, or `rule.denied` with the text for the user.
     func judge(
         _ authentication: Authentication,
         _ terms: SessionTerms,
         _ record: inout AuditRecord,
         _ requester: Requester
     ) async throws(NotDone) {
+        let user = authentication.identity.inRealm(self.realm)
+        do throws(NotDone) {
+            try await self.records.blocks.admit(user)
+        } catch {
+            self.refuse(error, user.subject, terms.kind, &record)
+            throw error
+        }
         let facts = RuleFacts(
             request: RuleFacts.Request(record.device, requester.certificate),
             authority: requester.authority,
@@ -164,7 +176,7 @@ extension SessionService {
         record.rules = rules.findings
         guard let objection = rules.objection else { return }
         record.act = .session(.refused(objection.reason), terms.kind)
-        record.subject = authentication.identity.inRealm(self.realm).subject
+        record.subject = user.subject
         self.journal.record(record)
         throw NotDone(.ruleDenied, text: objection.text)
     }

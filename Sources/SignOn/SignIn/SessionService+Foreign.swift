@@ -25,10 +25,24 @@ extension SessionService {
                 throw NotDone(.credentialBoundToCertificate)
             case .live(let found): return FoundSession(key: key, session: found.session)
             case .insufficient: throw NotDone(.requireAAL)
-            case .none(let reason): if !refusal.isUnavailable { refusal = NotDone(reason) }
+            case .none(let reason): if !refusal.isUnavailable { refusal = NotDone(reason.told) }
             }
         }
         throw refusal
+    }
+
+    /// Returns whether one of the request's cookies is a provider's cookie of a blocked user. Returns false if the
+    /// store or the provider cannot tell.
+    package func isBlocked(_ requester: Requester) async -> Bool {
+        for cookie in requester.providerCookies {
+            for candidate in self.tokens.candidates(for: cookie, as: .web) {
+                let answer = try? await self.ask { _, loop in
+                    candidate.tokens.freshSession(cookie, as: .web, key: candidate.key, on: loop)
+                }
+                if answer == ForeignAnswer.none(.signInBlocked) { return true }
+            }
+        }
+        return false
     }
 
     /// Ends the session of a provider's token or cookie and all sessions made from it. The session ends here, even if
@@ -51,7 +65,9 @@ extension SessionService {
                 tokens.session(token, as: kind, key: key, known: nil, on: loop)
             }
             // The token is unknown to this provider and has not ended here, so it may be another provider's.
-            guard case .none(let reason) = answer, reason != .sessionUnknown else { break }
+            guard case .none(let reason) = answer, ![.sessionUnknown, .signInBlocked].contains(reason) else {
+                break
+            }
         }
         var isTold: Bool
         switch answer {
@@ -74,8 +90,10 @@ extension SessionService {
             record.note(session, key)
             // The result is ignored, because a full audit queue must not keep the user signed in.
             self.journal.record(record)
-        // The session ended here before, or did not suffice. The provider may not know about the sign-out.
-        case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
+        // The session ended here before, did not suffice, or is a blocked user's. The provider may not know about the
+        // sign-out.
+        case .none(.sessionUnknown), .none(.signInBlocked), .insufficient:
+            isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): throw NotDone(reason)
         }
         guard isTold else { throw NotDone(.providerUnavailable) }

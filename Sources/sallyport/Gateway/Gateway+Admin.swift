@@ -52,6 +52,8 @@ extension Gateway {
             DELETE /sessions?subject=               ends all sessions of a user (sessions)
             GET, DELETE /sessions/{id}              shows or ends a session (read, sessions)
             POST /subjects/{subject}/sign-out       ends all sessions of a user (sessions)
+            PUT, DELETE /subjects/{subject}/block   blocks a user, or lifts the block (sessions)
+            GET, PUT, DELETE /blocks                lists blocks; with ?subject= as above (sessions)
             GET, DELETE /limits?address=            the sign-in limits of an address (read, sessions); sallyport limits
             GET, POST   /api/v2/clients             clients at run time (read, clients)
             GET, PATCH, DELETE /api/v2/clients/{id}

@@ -151,6 +151,7 @@ extension Gateway {
         try await backing.start()
         await backing.join()
         foundations.idTokenKeys.start(following: caches)
+        foundations.records.blocks.start(following: caches)
         await gateway.startClients()
         await gateway.use(assembly)
         gateway.watch.start()

@@ -106,6 +106,7 @@ struct AssembledRealm: Sendable {
                     authority: foundations.authority,
                     store: foundations.store,
                     clock: foundations.clock,
+                    isBlocked: { foundations.records.blocks.isBlocked($0.identity, on: $1) },
                     observe: unfit.note,
                     end: { (token, session) throws(NotDone) in
                         try await ProviderSessions(records: foundations.records).end(session, of: token)

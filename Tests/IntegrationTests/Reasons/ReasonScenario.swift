@@ -213,6 +213,14 @@ extension Reason {
         case .ticketUnknown:
             .inProcess("A sign-in that took too long begins once more by itself; a ticket that is too old is a page")
 
+        case .signInBlocked:
+            .request { bench in
+                let target = "/subjects/user-long/block"
+                _ = try bench.gateway.operate("PUT", target, token: OperatorTokens.all)
+                let answer = try bench.signIn("long", User.ada.password)
+                _ = try bench.gateway.operate("DELETE", target, token: OperatorTokens.all)
+                return answer
+            }
         case .signInCancelled: .alone { try $0.signIn { $0.authorizationError = "access_denied" } }
         case .signInEnded: .alone { try $0.endedSignIn() }
         case .signInInsufficient: .alone { try $0.signIn(asking: "aal=aal2") }

@@ -91,6 +91,40 @@ struct CertificateWatchTests {
         }
     }
 
+    /// A source that has one value.
+    private struct Source: CertificateSource {
+        let current: TLSSettings
+
+        func certificates(for settings: TLSSettings) throws(CertificateFault) -> TLSSettings? {
+            settings == self.current ? nil : self.current
+        }
+    }
+
+    @Test("if new certificates cannot be used by one of the listeners, none uses them, and each look says so")
+    func allOrNone() throws {
+        let pair = SelfSignedCertificate(names: ["first.example"], days: 10)
+        let files = SettingsFiles(
+            read: { path, _ in path.hasSuffix("key") ? pair.key.bytes : pair.certificate },
+            isReadable: { _ in true }
+        )
+        var settings = TLSSettings()
+        settings.certificates = [try CertificateSettings.read("own.pem", "own.key", from: files, by: Self.judges)]
+        settings.clientAuthorities = try ClientAuthorities.read("ca.pem", from: files, by: Self.judges)
+        var listeners = (1...2).map { ListenerSettings(ListenAddress(host: "127.0.0.1", port: $0)) }
+        listeners[1].clientCertificates = .required
+        let tls = try listeners.map { try ListenerTLS(settings, $0) }
+        var other = settings
+        other.clientAuthorities = nil
+        let watch = CertificateWatch(Source(current: other))
+        for _ in 0..<2 {
+            guard case .kept = watch.look(at: tls, for: Bench.whole) else {
+                Issue.record("the second listener cannot use the settings")
+                return
+            }
+            #expect(tls.allSatisfy { $0.settings == settings })
+        }
+    }
+
     @Test("renewed files are taken into use by all listeners at once, and the same ones change nothing")
     func renewal() throws {
         let bench = try Bench("first.example")

@@ -3,7 +3,12 @@ import NIOEmbedded
 import RequestPath
 import Settings
 import Testing
+import Transport
 import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
 
 /// The pool of an app whose servers come and go, without sockets.
 @Suite("The servers of an app") struct ServerMembersTests {
@@ -91,6 +96,72 @@ import Vocabulary
         let taken = waiters.map { self.group.takeStream(for: $0) }
         #expect(taken.contains { $0 === self.connection } && taken.contains { $0 == nil })
         #expect(Set(waiters.compactMap { $0.server?.settings.port }) == [9, 10])
+    }
+
+    /// `timeouts.upstream_keep_alive` is longer than the test.
+    @Test(arguments: [
+        ("timeout=0", false), ("max=9, Timeout=0", false), ("timeout=9", true), ("timeout=", true), ("max=0", true),
+        ("timeout=999999999999999999", true), ("timeout=x", true),
+    ]) func anIdleConnectionClosesBeforeTheAppClosesIt(_ keepAlive: String, _ isKept: Bool) throws {
+        try self.bench.begin(ExchangeBench.request())
+        self.bench.eventLoop.run()
+        self.stream.come("HTTP/1.1 200 A\r\nContent-Length: 0\r\nKeep-Alive: \(keepAlive)\r\n\r\n")
+        self.bench.eventLoop.run()
+        #expect(self.group.reports.map(\.idle) == [1])
+        self.bench.loop.readClocks()
+        self.group.sweep()
+        #expect(self.stream.isOpen == isKept && self.group.reports.map(\.idle) == [isKept ? 1 : 0])
+    }
+
+    @Test func connectionsThatHaveBeenIdleForAsLongAsAClosedOneAreNotUsed() throws {
+        try self.serve()
+        let other = ScriptedStream()
+        let second = UpstreamConnection(other, pool: self.group.members[0].pool)
+        try other.start(second)
+        func send(on free: any FreeStream) throws {
+            self.bench.pool.kept = [free]
+            try self.bench.begin(ExchangeBench.request())
+            self.bench.eventLoop.run()
+        }
+        try send(on: second)
+        other.come("HTTP/1.1 200 A\r\nContent-Length: 0\r\n\r\n")
+        self.bench.eventLoop.run()
+        #expect(self.group.reports.map(\.idle) == [2])
+        let begun = NIODeadline.now()
+        while NIODeadline.now() - begun <= ServerPool.staleTime { usleep(50_000) }
+        self.bench.loop.readClocks()
+        try send(on: try #require(self.group.takeStream(for: ScriptedWaiter())))
+        #expect(self.stream.isOpen && self.group.reports.map(\.idle) == [1])
+        other.end(isClean: false)
+        #expect(!self.stream.isOpen && self.group.reports.map(\.idle) == [0])
+    }
+
+    /// Has a request sent on the connection, after another one if it is to be reused, and answered with 408.
+    private func time(out method: String, with field: String, isReused: Bool) throws {
+        if isReused {
+            try self.serve()
+            self.bench.pool.kept = [try #require(self.group.takeStream(for: ScriptedWaiter()))]
+        }
+        self.bench.pool.retriesLeft = 1
+        try self.bench.begin(ExchangeBench.request(method))
+        self.bench.eventLoop.run()
+        self.stream.come("HTTP/1.1 408 A\r\n\(field)\r\nContent-Length: 0\r\n\r\n")
+    }
+
+    /// RFC 9110 15.5.9.
+    @Test func aRequestThatMeetsTheEndOfAnIdleConnectionIsSentOnAnother() throws {
+        try self.time(out: "GET", with: "Connection: close", isReused: true)
+        let second = ScriptedApp()
+        #expect(self.bench.pool.connects(second) && second.headText.hasPrefix("GET /app/x HTTP/1.1\r\n"))
+        #expect(!self.stream.isOpen && !self.bench.client.sent.contains(" 408 ") && self.bench.pool.retriesLeft == 0)
+    }
+
+    @Test(arguments: [
+        ("GET", "Connection: close", false), ("POST", "Connection: close", true), ("GET", "X: y", true),
+    ]) func anotherAnswer408IsPassedOn(_ method: String, _ field: String, _ isReused: Bool) throws {
+        try self.time(out: method, with: field, isReused: isReused)
+        #expect(self.bench.client.sent.contains("HTTP/1.1 408 A\r\n") && self.bench.pool.waiters.isEmpty)
+        #expect(self.bench.pool.retriesLeft == 1)
     }
 
     @Test func aServerThatIsGoneKeepsNoConnection() throws {

@@ -22,6 +22,7 @@ struct SignInFailureTests {
             (.signInProviderError, 502, "Try again", false),
             (.signInStateMismatch, 400, "Try again", false),
             (.signInInvalidToken, 502, "Try again", false),
+            (.signInBlocked, 403, "Sign in with another account", true),
             (.signInNotAllowed, 403, "Sign in with another account", true),
             (.signInInsufficient, 403, "Try again", true),
         ] as [(Reason, Int, String, Bool)]

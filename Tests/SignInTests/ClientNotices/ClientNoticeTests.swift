@@ -292,6 +292,24 @@ struct ClientNoticeTests {
         try await bench.expectNotified(["shop a"])
     }
 
+    @Test("A new sign-in of the user under another name notifies the clients, which know the former name")
+    func renamed() async throws {
+        let bench = NoticeBench()
+        let first = try await bench.signIn()
+        try await bench.grant("a", in: first.user)
+        var user = NoticeBench.user("ada")
+        user.identity = user.identity.linked(to: "account-1")
+        let next = try await bench.sessions.replace(
+            [first.found],
+            with: user,
+            SessionTerms(.web),
+            for: try bench.requester()
+        )
+        #expect(next.session.identity.isSamePerson(as: first.user.session.identity))
+        try await bench.expectNotified(["shop a"])
+        #expect(bench.log.notices.first?.ended.map(\.userID) == ["ada"])
+    }
+
     @Test("Of two browsers with one handoff's lineage, a sign-out notifies the clients of its own")
     func handedOff() async throws {
         let bench = NoticeBench()

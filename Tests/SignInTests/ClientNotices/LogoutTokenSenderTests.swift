@@ -305,4 +305,18 @@ struct LogoutTokenSenderTests {
         try await bench.notifyAll([SenderBench.session("shop", "ses_2")])
         #expect(bench.results == [.later, .dropped, .later, .dropped])
     }
+
+    @Test("A gateway that stops for good records which tokens still waited behind those of a silent client")
+    func drainPastDeadline() async throws {
+        let bench = SenderBench()
+        bench.endpoints.hold("shop")
+        let all = bench.notify((1...10).map { SenderBench.session("shop", "ses_\($0)") })
+        try await waitUntil("eight calls") { bench.endpoints.heldCount == 8 }
+        await bench.sender.drain(until: .now)
+        #expect(bench.results == [.dropped, .dropped])
+        bench.endpoints.release()
+        try await all.get()
+        try await bench.settled()
+        #expect(bench.endpoints.calls.count == 8 && bench.results.count { $0 == .ok } == 8)
+    }
 }

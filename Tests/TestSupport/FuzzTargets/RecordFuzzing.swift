@@ -25,6 +25,7 @@ enum RecordFuzzing {
         { Self.reading($0, ExchangeClaim.self) }, { Self.reading($0, ClientChange.self) },
         { Self.reading($0, SigningKeyDocument.self) }, { Self.marker($0) }, { Self.envelopes($0) }, { Self.names($0) },
         { Self.reading($0, ClientSessions.self) },
+        { Self.reading($0, UserBlock.self) },
     ]
 
     static func record(_ bytes: [UInt8]) -> String? {
@@ -267,6 +268,15 @@ enum RecordFuzzing {
             issuedAt: Self.now,
             expiresAt: Self.now
         )
+        let block = UserBlock(
+            subject: "user-1",
+            provider: "staff",
+            names: ["user-1", "staff|user-1"],
+            until: Self.now,
+            note: "left",
+            changedAt: Self.now,
+            changedBy: "ops"
+        )
         let slots = "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\na\r\n:6379\r\n"
         return [
             Self.native.encoded, Self.bytes(of: token), Self.bytes(of: code),
@@ -279,6 +289,7 @@ enum RecordFuzzing {
             [], Marker.used(AttemptID(value: "a"), session: Self.key(.session)).encoded,
             (try? change.encoded(id: "web", attempt: AttemptID(value: "a"))) ?? [], Array(slots.utf8),
             Self.bytes(of: clients),
+            Self.bytes(of: block),
         ]
     }()
 

@@ -40,12 +40,13 @@ extension StoreUnderTest {
         _ session: ForeignSession? = nil,
         issuedAt: UnixTime? = nil
     ) async throws -> ForeignSession? {
-        try await self.foreign.accept(
+        let standing = try await self.foreign.accept(
             session ?? self.vouched(token),
             issuedAt: issuedAt,
             as: self.foreignKey(token),
             on: self.loop
         ).get()
+        return if case .live(let session) = standing { session } else { nil }
     }
 
     func standing(_ token: String) async throws -> ForeignSessions.Standing {
@@ -175,6 +176,30 @@ extension StoreConformance {
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             try expect(accepted.allSatisfy { $0 == session } && accepted.count == 24, "one session for all")
+        },
+        StoreConformance("a foreign token of a blocked user is not accepted, and is once the block is lifted") {
+            bench in
+            let store = try await bench.store()
+            let blocking = ForeignSessions(
+                store: store.store,
+                authority: store.authority,
+                clock: bench.clock.clock,
+                isBlocked: { session, loop in loop.makeSucceededFuture(session.subject == "alice") }
+            )
+            func accept(_ token: String, of subject: String) async throws -> ForeignSessions.Standing {
+                let session = store.vouched(token, subject: subject)
+                let key = store.foreignKey(token)
+                return try await blocking.accept(session, issuedAt: nil, as: key, on: store.loop).get()
+            }
+            try expect(try await accept("t", of: "alice") == .blocked, "no session")
+            try expect(try await store.standing("t") == .none, "nothing written")
+            let other = store.vouched("u", subject: "bob")
+            try expect(try await accept("u", of: "bob") == .live(other), "another's session")
+            try expect(try await store.accept("t") != nil, "a session without the block")
+            try await store.end(subject: "alice")
+            let standing = try await blocking.standing(store.foreignKey("t"), on: store.loop).get()
+            try expect(standing == .blocked, "the block as the reason of the end")
+            try expect(try await store.standing("t") == .ended, "the end, without the block")
         },
         StoreConformance("a foreign token is never another subject's") { bench in
             let store = try await bench.store()

@@ -28,6 +28,7 @@ extension NativeSignIns {
         do throws(NotDone) {
             try await self.sessions.judge(authentication, SessionTerms(.native), &record, requester)
         } catch {
+            guard !error.isUnavailable else { throw error }
             return try await self.fail(id, flow, error)
         }
         let subject = self.sessions.realm.subject(authentication.identity.id)
@@ -52,8 +53,8 @@ extension NativeSignIns {
             try await self.sessions.confirm(session, evidence)
         } catch {
             // The code is never handed out.
-            self.sessions.refuse(error, session, &record)
-            guard error.reason == .signInEnded else { throw error }
+            self.sessions.refuse(error, subject, .native, &record)
+            guard [.signInBlocked, .signInEnded].contains(error.reason) else { throw error }
             return try await self.fail(id, flow, error)
         }
         // The session begins with the exchange. The rules' results for the user are recorded now.

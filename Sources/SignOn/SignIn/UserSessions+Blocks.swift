@@ -1,0 +1,50 @@
+import Sessions
+package import Vocabulary
+
+/// Blocks of users, as operators set and lift them.
+extension UserSessions {
+    /// Blocks a user, and ends everything that the user has. May be repeated, also to change the block.
+    ///
+    /// - Parameters:
+    ///   - names: The user's names. The names of the user's accounts at other providers are added.
+    ///   - subject: The user's id for lists.
+    ///   - provider: The provider's name in the settings, for lists. `nil` if the id alone names the user.
+    ///   - end: The time when the user may sign in again. `nil` if the block has to be lifted.
+    ///   - operator: The operator who blocks the user.
+    /// - Returns: The block, and true if any session is known to have ended.
+    package func block(
+        _ names: UserNames,
+        as subject: String,
+        of provider: String?,
+        until end: UnixTime?,
+        note: String?,
+        by operator: String,
+        for requester: Requester
+    ) async throws(NotDone) -> (block: UserBlock, hasEnded: Bool) {
+        var names = names
+        for account in names.accounts { names.add(try await self.names(ofAccount: account)) }
+        guard names.all.allSatisfy({ $0.utf8.count <= DocumentKey.longestID }) else {
+            throw NotDone(.requestParameters)
+        }
+        let block = UserBlock(
+            subject: subject,
+            provider: provider,
+            names: names.all,
+            until: end,
+            note: note,
+            changedAt: self.clock.now(),
+            changedBy: `operator`
+        )
+        // A sign-in that does not see the block yet has a session before the end, and one that begins later sees it.
+        try await self.records.blocks.put(block)
+        return (block, try await self.endAll(of: names, by: `operator`, for: requester))
+    }
+
+    /// Lifts the blocks of the user with these names. Succeeds if there is none.
+    package func unblock(_ names: UserNames, by operator: String) async throws(NotDone) {
+        try await self.records.blocks.lift(names.all, by: `operator`)
+    }
+
+    /// Returns the blocks that are in force, one for each blocked user.
+    package func blocks() async throws(NotDone) -> [UserBlock] { try await self.records.blocks.all() }
+}

@@ -1,0 +1,75 @@
+import Sessions
+package import Vocabulary
+
+/// A block that keeps a user from signing in, as a stored document. One document exists for each name of the user in
+/// the store, so that it is found by any of them.
+///
+/// A block that an operator lifts stays in the store for a while, with an end that has passed. A missing document is
+/// therefore one that the store has lost.
+package struct UserBlock: Document, Hashable {
+    package static var collection: String { "blocks" }
+    package static var sizeLimit: Int { 16_384 }
+    package static var countLimit: Int { 16_384 }
+
+    /// The user's id as the operator wrote it.
+    package var subject: String
+    /// The provider's name in the settings. `nil` for the only provider without a name, and for an account.
+    package var provider: String?
+    /// All names of the user in the store that were blocked together, of which a list shows the first.
+    package var names: [String]
+    /// The time when the user may sign in again. `nil` if an operator has to lift the block.
+    package var until: UnixTime?
+    /// The operator's note. `nil` if there is none.
+    package var note: String?
+    /// The time of the last change. A later change of the document always has a later time.
+    package var changedAt: UnixTime
+    /// The name of the operator who made the last change.
+    package var changedBy: String
+
+    private static let version: UInt8 = 1
+
+    package init(
+        subject: String,
+        provider: String?,
+        names: [String],
+        until: UnixTime?,
+        note: String?,
+        changedAt: UnixTime,
+        changedBy: String
+    ) {
+        self.subject = subject
+        self.provider = provider
+        self.names = names
+        self.until = until
+        self.note = note
+        self.changedAt = changedAt
+        self.changedBy = changedBy
+    }
+
+    /// Returns whether the user may not sign in at this time.
+    func isInForce(at now: UnixTime) -> Bool { self.until.map { now < $0 } ?? true }
+
+    package func write(to writer: inout CompactWriter) {
+        writer.write(byte: Self.version)
+        writer.write(self.subject)
+        writer.write(optional: self.provider) { $0.write($1) }
+        writer.write(list: self.names) { $0.write($1) }
+        writer.write(optional: self.until) { $0.write($1) }
+        writer.write(optional: self.note) { $0.write($1) }
+        writer.write(self.changedAt)
+        writer.write(self.changedBy)
+    }
+
+    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> UserBlock {
+        guard try reader.byte() == Self.version else { throw CompactFormatError() }
+        return UserBlock(
+            subject: try reader.text(),
+            provider: try reader.optionalText(),
+            names: try reader.texts(),
+            until: try reader.optionalTime(),
+            note: try reader.optionalText(),
+            changedAt: try reader.time(),
+            changedBy: try reader.text()
+        )
+    }
+}

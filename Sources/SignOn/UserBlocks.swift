@@ -1,0 +1,228 @@
+import Cryptography
+package import NIOCore
+package import Sessions
+import Synchronization
+package import Vocabulary
+
+/// Writes and finds the blocks of users (`UserBlock`).
+///
+/// A block is requested from the store whenever a user signs in or presents a provider's own token. Requests with a
+/// session of the gateway need not ask, because a block also ends all sessions and tokens that the user has.
+///
+/// Each gateway remembers all blocks. A failover or a restart may undo a write to the store, so a gateway that misses a
+/// block there writes it again, and applies it in the meantime.
+package final class UserBlocks: DocumentReader, StoreCaller {
+    private struct Memory {
+        /// The last known block for each name. Names are compared byte by byte.
+        var blocks: [[UInt8]: UserBlock] = [:]
+        /// The time when the blocks were last read. `nil` if they were never read.
+        var readAt: UnixTime?
+
+        /// Returns whether the memory was compared with the store recently. Otherwise, another gateway may have lifted
+        /// a block and forgotten it since.
+        func isRecent(at now: UnixTime) -> Bool { self.readAt.map { now.since($0) < .seconds(900) } ?? false }
+
+        /// Stores a block unless a later one is known.
+        mutating func note(_ block: UserBlock, as name: [UInt8]) {
+            if let known = self.blocks[name], known.changedAt > block.changedAt { return }
+            self.blocks[name] = block
+        }
+    }
+
+    /// The time for which the store keeps a block after its end, longer than a gateway's memory is used without a read.
+    private static let afterlife = Duration.seconds(3600)
+    /// The maximum number of tries to write a block while other operators change it.
+    private static let tries = 8
+
+    let store: any RecordStore
+    let loops: any EventLoopGroup
+    private let clock: Clock
+    package let follower: DocumentFollower
+    private let memory = Mutex(Memory())
+
+    /// - Parameter clock: The clock that all gateways of the store share.
+    init(store: any RecordStore, loops: any EventLoopGroup, clock: Clock) {
+        self.store = store
+        self.loops = loops
+        self.clock = clock
+        self.follower = DocumentFollower(loops: loops, interval: .seconds(1))
+    }
+
+    // MARK: Users
+
+    /// Returns whether the user is blocked now.
+    package func isBlocked(_ user: Identity, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+        let names = user.isAccount ? [user.subject, user.subjectAtProvider] : [user.subject]
+        let asked = names.map { self.store.document($0, as: UserBlock.self, on: loop) }
+        return EventLoopFuture.whenAllSucceed(asked, on: loop).map { found in
+            let now = self.clock.now()
+            return zip(names, found).contains { name, stored in
+                self.latest(of: name, stored?.record, at: now)?.isInForce(at: now) ?? false
+            }
+        }
+    }
+
+    /// Checks that the user is not blocked now.
+    ///
+    /// - Throws: `signin.blocked`, or an outage of the store.
+    func admit(_ user: Identity) async throws(NotDone) {
+        let isBlocked = try await self.ask { _, loop in self.isBlocked(user, on: loop) }
+        if isBlocked { throw NotDone(.signInBlocked) }
+    }
+
+    /// Returns the later one of the block in the store and the block that this gateway remembers.
+    private func latest(of name: String, _ stored: UserBlock?, at now: UnixTime) -> UserBlock? {
+        let known = self.memory.withLock { $0.isRecent(at: now) ? $0.blocks[Array(name.utf8)] : nil }
+        guard let known, let stored else { return known ?? stored }
+        return known.changedAt > stored.changedAt ? known : stored
+    }
+
+    // MARK: Operators
+
+    /// Returns the blocks that are in force, one for each blocked user.
+    package func all() async throws(NotDone) -> [UserBlock] {
+        let now = self.clock.now()
+        return try await self.listed().filter { entry in
+            entry.stored.record.isInForce(at: now) && entry.stored.record.names.first?.isExactly(entry.id) == true
+        }.map(\.stored.record)
+    }
+
+    /// Writes the block under each of its names. The caller then ends all sessions under these names.
+    package func put(_ block: UserBlock) async throws(NotDone) {
+        for name in block.names {
+            do throws(NotDone) {
+                try await self.write(block, as: name)
+            } catch {
+                guard error.reason == .storeFull else { throw error }
+                // Reading makes room, because it deletes blocks that ended long ago.
+                await self.refresh()
+                try await self.write(block, as: name)
+            }
+        }
+    }
+
+    /// Lifts the blocks under these names, and under all names that were blocked together with one of them.
+    ///
+    /// - Parameter name: The name of the operator.
+    package func lift(_ names: [String], by name: String) async throws(NotDone) {
+        let now = self.clock.now()
+        let standing = try await self.listed().filter { $0.stored.record.isInForce(at: now) }
+        let all = standing.map(\.stored.record.names).filter { $0.contains { $0.isExactlyOne(of: names) } }
+            .reduce(names, +)
+        for entry in standing where entry.id.isExactlyOne(of: all) {
+            var block = entry.stored.record
+            (block.until, block.changedBy) = (now, name)
+            try await self.write(block, as: entry.id)
+        }
+    }
+
+    // MARK: Life
+
+    package func reads(_ name: DocumentName) -> Bool { name.collection == UserBlock.collection }
+
+    package func readDocuments() async -> Bool {
+        let begunAt = self.clock.now()
+        let known = self.memory.withLock { memory in
+            if !memory.isRecent(at: begunAt) { memory.blocks = [:] }
+            return memory.blocks
+        }
+        guard let listed = try? await self.listed() else { return false }
+        let now = self.clock.now()
+        let stored = Dictionary(listed.map { (Array($0.id.utf8), $0.stored) }) { $1 }
+        self.memory.withLock { memory in
+            for (name, stored) in stored { memory.note(stored.record, as: name) }
+            memory.blocks = memory.blocks.filter { !Self.isPast($0.value, at: now) }
+            memory.readAt = now
+        }
+        await self.removePast(listed, at: now)
+        await self.reseal(listed, at: now)
+        return await self.restore(known, in: stored, at: now)
+    }
+
+    /// Writes the blocks again that the store has lost since they were read or written here. It may have lost the ends
+    /// of the users' sessions, too, so these are repeated.
+    ///
+    /// - Returns: False if a block could not be written.
+    private func restore(
+        _ known: [[UInt8]: UserBlock],
+        in stored: [[UInt8]: Stored<UserBlock>],
+        at now: UnixTime
+    ) async -> Bool {
+        var isDone = true
+        for (name, block) in known {
+            let present = stored[name]
+            guard present.map({ $0.record.changedAt < block.changedAt }) ?? block.isInForce(at: now) else { continue }
+            let name = String(decoding: name, as: UTF8.self)
+            do throws(NotDone) {
+                if block.isInForce(at: now) { try await self.ask { $0.end(subject: name, on: $1) } }
+                // If another gateway has written the block, the next read finds it.
+                isDone = try await self.replace(present?.version, with: block, as: name) && isDone
+            } catch {
+                isDone = false
+            }
+        }
+        return isDone
+    }
+
+    private static func isPast(_ block: UserBlock, at now: UnixTime) -> Bool {
+        block.until.map { $0.advanced(by: Self.afterlife) <= now } ?? false
+    }
+
+    /// Deletes blocks that ended long ago. If an operator blocks the user again at this moment, the new block may be
+    /// deleted, and the gateway that wrote it restores it.
+    private func removePast(_ listed: [ListedDocument<UserBlock>], at now: UnixTime) async {
+        for entry in listed where Self.isPast(entry.stored.record, at: now) {
+            _ = try? await self.ask { store, loop in store.delete(Self.key(entry.id), on: loop) }
+        }
+    }
+
+    /// Writes the blocks again once a day while several secrets are in use, because the store names and seals a
+    /// document under the secret that was current when it was written.
+    private func reseal(_ listed: [ListedDocument<UserBlock>], at now: UnixTime) async {
+        guard self.follower.maySeal(now) else { return }
+        self.follower.noteSealed(now)
+        for entry in listed where self.store.names(of: Self.key(entry.id)).count > 1 {
+            // The block applies even if writing it fails.
+            _ = try? await self.replace(entry.stored.version, with: entry.stored.record, as: entry.id)
+        }
+    }
+
+    // MARK: Steps
+
+    private static func key(_ name: String) -> DocumentKey {
+        DocumentKey(collection: UserBlock.collection, id: name)
+    }
+
+    private func listed() async throws(NotDone) -> [ListedDocument<UserBlock>] {
+        try await self.ask { store, loop in store.documents(of: UserBlock.self, on: loop) }
+    }
+
+    /// Writes the block under one of its names, and replaces the present block.
+    private func write(_ block: UserBlock, as name: String) async throws(NotDone) {
+        for _ in 0..<Self.tries {
+            let present = try await self.ask { store, loop in store.document(name, as: UserBlock.self, on: loop) }
+            var block = block
+            block.changedAt = self.clock.now()
+            if let last = self.latest(of: name, present?.record, at: block.changedAt)?.changedAt {
+                block.changedAt = max(block.changedAt, last.advanced(by: .milliseconds(1)))
+            }
+            if try await self.replace(present?.version, with: block, as: name) { return }
+        }
+        throw NotDone(.storeUnavailable)
+    }
+
+    /// - Returns: False if the store no longer has the judged version.
+    private func replace(
+        _ judged: RecordVersion?,
+        with block: UserBlock,
+        as name: String
+    ) async throws(NotDone) -> Bool {
+        let attempt = AttemptID(value: Random.base64URL(16))
+        let replacement = try await self.ask { store, loop in
+            store.put(block, id: name, judged: judged, attempt: attempt, on: loop)
+        }
+        guard replacement == .done else { return false }
+        self.memory.withLock { $0.note(block, as: Array(name.utf8)) }
+        return true
+    }
+}
