@@ -56,6 +56,22 @@ struct HandoffRuleTests {
         #expect(try await bench.consume(token).refusal == .handoffBurned)
     }
 
+    @Test("A rule sees the traits that the user has now, not those of the sign-in")
+    func presentTraits() async throws {
+        struct Directory: UserDirectory {
+            func hasLostUser(of session: Session) -> Bool { false }
+            func update(of session: Session) -> Session? {
+                var session = session
+                session.identity.traits = ["email": "intern@example.com"]
+                return session
+            }
+        }
+        let rules = try Self.book(#"event.user.email == "intern@example.com""#)
+        let bench = try HandoffBench(rules: rules, directory: Directory())
+        let token = try await bench.minted(try await bench.signIn())
+        #expect(try await bench.consume(token).denial == .some("No."))
+    }
+
     @Test("A rule that asks for a sign-in refuses and burns the token; the browser's session stays")
     func asksToSignIn() async throws {
         let bench = try HandoffBench(rules: try Self.book("true", .signIn))

@@ -58,9 +58,11 @@ final class HandoffBench: Sendable {
     let networks: ASNDirectory
     let limiter: LocalRateLimiter
     let rules: RuleBook
+    let directory: (any UserDirectory)?
 
-    init(rules: RuleBook = RuleBook()) throws {
+    init(rules: RuleBook = RuleBook(), directory: (any UserDirectory)? = nil) throws {
         self.rules = rules
+        self.directory = directory
         self.limiter = LocalRateLimiter(clock: self.clock.clock)
         self.store = ScriptedStore(clock: self.clock.clock)
         self.networks = try Self.directory(
@@ -98,6 +100,7 @@ final class HandoffBench: Sendable {
             records: self.access,
             sessions: sessions,
             asn: self.networks,
+            directory: self.directory,
             clients: clients,
             rules: self.rules,
             journal: self.records.journal

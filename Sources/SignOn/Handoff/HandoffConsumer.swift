@@ -170,8 +170,10 @@ package struct HandoffConsumer: RecordCaller {
         on loop: any EventLoop
     ) -> EventLoopFuture<LookupWithParent<TransferToken>> {
         self.store.singleUseWithParent(key, as: TransferToken.self, on: loop).map { [directory] found in
-            guard let parent = found.parent, directory?.loss(of: parent.record) != nil else { return found }
-            return LookupWithParent(found.lookup)
+            guard let parent = found.parent, directory?.loss(of: parent.record) == nil else {
+                return LookupWithParent(found.lookup)
+            }
+            return LookupWithParent(found.lookup, parent: parent.updated(by: directory))
         }
     }
 

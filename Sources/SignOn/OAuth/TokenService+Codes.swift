@@ -84,6 +84,9 @@ extension TokenService {
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline
         let isProviders = user.key.kind == .foreignSession
+        // A code is a use of the browser's session, which may have been idle for hours. If the provider says no, the
+        // code ends, too, or what it yields.
+        if web.sharedGrant != nil { self.grants?.renew(web, user.key) }
         let lineage = isBound ? web.lineage : self.authority.newLineage()
         var session = web
         session.id = self.authority.newSessionID()

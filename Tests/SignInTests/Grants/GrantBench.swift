@@ -33,7 +33,7 @@ final class RotatingProvider: RefreshingProvider {
         var revoked: [ProviderTokenSet] = []
         var issued = 1
         var isPunished = false
-        var claims: [String: String] = [:]
+        var claims = ["name": "Alice"]
         var isKnownInPart = false
         var isHeld = false
         var held: [CheckedContinuation<Void, Never>] = []

@@ -88,7 +88,7 @@ struct GrantRenewalTests {
         #expect(session.aal == .aal2 && session.methods == ["pwd"])
         #expect(session.authenticatedAt == holder.session.authenticatedAt)
         #expect(session.expiresAt == holder.session.expiresAt)
-        #expect(bench.provider.presented.count == 1 && bench.events == [.renewed])
+        #expect(bench.provider.presented.count == 1 && bench.events == [.renewed, .changed(traits: ["name"])])
         let grant = try #require(try await bench.grant(holder, one))
         #expect(grant.tokens.refreshToken == Secret("refresh-2") && grant.lease == nil && grant.generation == 1)
         #expect(grant.tokens.dpopKey == bench.provider.tokens(1).dpopKey)

@@ -55,6 +55,7 @@ struct SharedGrantTests {
             CodeRedemption(code: code, redirectURI: nil, verifier: nil),
             for: try Self.requester(client)
         )
+        try await waitUntil("nothing is under way") { !node.grants.isBusy }
         return App(
             client: client,
             refreshToken: try #require(tokens.refresh),
@@ -140,6 +141,22 @@ struct SharedGrantTests {
         #expect(try await Self.refusal(app, one) == .refreshUnknown)
         for node in [one, other] { try await bench.settled(node) }
         #expect(bench.events.count == 1)
+    }
+
+    @Test("A code is a use of the browser's session: an account that was disabled meanwhile gets nothing that lasts")
+    func codeOfDisabledAccount() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        bench.time.advance(by: .seconds(7200))
+        bench.provider.script(.ended)
+        // The provider's answer may arrive before or after the tokens are handed out.
+        let app = try? await Self.join(holder, node)
+        try await bench.settled(node)
+        #expect(bench.events == [.ended(detail: "invalid_grant")])
+        #expect(try await bench.session(holder) == nil)
+        bench.time.advance(by: .seconds(900))
+        if let app { #expect(try await Self.refusal(app, node) != nil) }
     }
 
     @Test("The provider's no reaches an app that only mints, and a token that is presented")
