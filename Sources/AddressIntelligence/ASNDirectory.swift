@@ -35,7 +35,7 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// The build time of the content; `nil` for a list, which has none.
+    /// The build time of the database; `nil` for a list, or if the database has no plausible time.
     package var buildTime: UnixTime? {
         switch self.content {
         case .database(let database): database.buildTime
@@ -43,8 +43,8 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// Returns the number in a record; `nil` if there is none or it is 0. IPinfo writes the text `AS64500`. Databases
-    /// that imitate IPinfo's may have a plain number.
+    /// Returns the number in a record; `nil` if the number is missing or 0. IPinfo writes it as the text `AS64500`.
+    /// Other databases in IPinfo's format may contain a plain number.
     private static func number(in record: MaxMindValue) -> UInt32? {
         let own = record["autonomous_system_number"]?.number
         let named = record["asn"]?.text.flatMap { ASNList.systemNumber(Array($0.utf8)[...]) }

@@ -8,7 +8,7 @@ package struct Place: Sendable, Hashable {
     package var countryCode: String?
     /// The English name of the country; all names are English.
     package var countryName: String?
-    /// The largest subdivision of the country, by ISO 3166-2 without the country: `BY`
+    /// The ISO 3166-2 code of the largest subdivision, without the country: `BY`
     package var subdivisionCode: String?
     package var subdivisionName: String?
     package var cityName: String?
@@ -41,7 +41,7 @@ package struct GeoDirectory: Sendable {
         return self.content.read(address, Self.place)
     }
 
-    /// The build time of the content; `nil` if the database does not have one.
+    /// The build time of the content; `nil` if the database has no plausible time.
     package var buildTime: UnixTime? { self.content.buildTime }
 
     private static func place(in record: MaxMindValue) -> Place? {
