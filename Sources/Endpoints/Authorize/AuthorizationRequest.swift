@@ -143,8 +143,7 @@ struct AuthorizationRequest: Sendable {
 
     /// The reason why a request gets no code.
     enum Failure: Error {
-        /// The recipient is unknown, so the answer is a page with a link to `back`, never a redirect (RFC 6749
-        /// 4.1.2.1).
+        /// The recipient is unknown. The answer is a page with a link to `back`, never a redirect (RFC 6749 4.1.2.1).
         case page(Reason, back: String? = nil)
         case redirect(AuthorizationAnswer, OAuthError)
     }
@@ -254,8 +253,7 @@ struct AuthorizationRequest: Sendable {
         return elements.compactMap(\.string)
     }
 
-    /// The parameters by name. A parameter without a value is absent, and unknown parameters are ignored (RFC 6749
-    /// 3.1).
+    /// The parameters by name. Parameters without a value are absent. Unknown parameters are ignored (RFC 6749 3.1).
     private struct Parameters {
         private var values: [String: String] = [:]
         /// The name of a repeated parameter. `nil` if none is repeated.

@@ -150,8 +150,7 @@ struct TransferSignIn: Sendable {
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
             if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
-            // A refused cookie may be stale or planted by a sibling domain. A token that a rule judged is genuine and
-            // unused.
+            // A cookie may be stale or planted by a sibling domain. A token that a rule judged is genuine and unused.
             if transport == .query || reason == .handoffOtherUser || reason == .ruleSignInRequired {
                 trial.outcome.demandsSignIn = true
             }

@@ -8,7 +8,7 @@ extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/callback`, and `/.sallyport/callback/NAME` on a host with several providers. The answer
     /// is 303 to the page that the user wanted, with the new session's cookie, or a page with the reason for a failure.
     /// If the provider or the store cannot answer, the cookies stay and the page can be loaded again. If many tabs
-    /// began sign-ins and this sign-in's cookie was shortened, it restarts by itself. The provider knows the user by
+    /// began sign-ins and the cookie was shortened, the sign-in restarts by itself: the provider knows the user by
     /// then.
     ///
     /// - Parameter named: The provider of a callback path with a name. `nil` for the path without a name.

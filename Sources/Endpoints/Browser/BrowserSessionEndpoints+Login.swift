@@ -22,8 +22,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Redirects to the provider, even if a user is signed in: a route may require this. HEAD and prefetches do
-    /// nothing.
+    /// Redirects to the provider, even if a user is signed in, as a route may require. HEAD and prefetches do nothing.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)

@@ -59,8 +59,7 @@ extension BrowserSessionEndpoints {
     /// Ends the sessions that the request's cookies present.
     ///
     /// - Parameter path: A safe path on this host, where the browser goes in the end.
-    /// - Returns: The provider's sign-out page, if there is one, and the fields that clear the cookie and other site
-    ///   data.
+    /// - Returns: The provider's sign-out page, if any, and the fields that clear the cookie and other site data.
     func end(
         _ request: EndpointRequest,
         leadingTo path: String

@@ -167,7 +167,7 @@ struct ClientLogout: Sendable {
         return target + (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("state", state)])
     }
 
-    /// Returns the path and query of this request without `id_token_hint`, which the browser needs no more.
+    /// Returns the path and query of this request for the browser's return, without `id_token_hint`.
     func path(_ path: String, _ names: Names) -> String {
         var parameters: [(String, String)] = []
         if let clientID = self.clientID { parameters.append(("client_id", clientID)) }

@@ -41,8 +41,8 @@ package struct HostSignInEndpoints: Sendable {
     /// Returns these endpoints and `endpoints`. The sign-in page redirects on hosts whose users sign in elsewhere.
     /// Without such hosts, returns only `endpoints`.
     ///
-    /// - Parameter leads: False if the provider's own cookie is valid on every host. The provider's page then leads
-    ///   back by itself.
+    /// - Parameter leads: False if the provider's cookie is valid on every host. The provider's page then leads back by
+    ///   itself.
     package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
         guard self.tickets.hosts.isShared else { return endpoints }
         guard leads else { return endpoints + self.own }

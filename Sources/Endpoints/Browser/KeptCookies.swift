@@ -18,8 +18,7 @@ struct KeptCookies: Sendable {
     private static let mostShort = 20
     /// The lifetime of a shortened cookie. Users often leave tabs alone for a while.
     private static let shortLifetime = Duration.seconds(3600)
-    /// The maximum size of all cookies in bytes. A request may have 16 KiB of cookies, and the app needs a part of
-    /// this.
+    /// The maximum size of all cookies in bytes. A request may have 16 KiB of cookies, and the app needs some of it.
     private static let room = 8192
 
     /// The content of a cookie under another id.
