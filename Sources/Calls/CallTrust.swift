@@ -26,7 +26,7 @@ final class CallTrust: Sendable {
     var context: NIOSSLContext? { self.made.withLock { $0 } }
 
     /// Returns the context. The first call makes it and reads the system's certificates, which is slow and fails in a
-    /// container image without certificates. Calls without TLS must not call this function.
+    /// container image without certificates. Calls without TLS must not need the context.
     func makeContext() throws -> NIOSSLContext {
         try self.made.withLock { made in
             if let made { return made }
