@@ -13,8 +13,7 @@ package struct ASNDirectory: Sendable {
     /// Opens a database in MaxMind's format (`.mmdb`) with the member `autonomous_system_number` (MaxMind) or `asn`
     /// (IPinfo).
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        // A database of cities can be opened, too. It has no numbers, so every device would be rejected without an
-        // error.
+        // A database of cities can be opened, too. It has no numbers: every device would be rejected without an error.
         let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
         return ASNDirectory(content: .database(database))
     }

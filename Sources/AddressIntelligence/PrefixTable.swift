@@ -25,7 +25,7 @@ extension PrefixTable {
         private var values: [Value?] = []
 
         init(_ entries: [(block: CIDRBlock, value: Value)]) {
-            // A block comes after all blocks that contain it. The sort is stable, so the last value of a repeated block
+            // A block comes after all blocks that contain it. The sort is stable, so that a repeated block's last value
             // wins.
             let ordered = entries.sorted { left, right in
                 let (left, right) = (left.block, right.block)

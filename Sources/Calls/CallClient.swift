@@ -52,7 +52,6 @@ package final class CallClient: Sendable {
         }
     }
 
-    /// Whether calls can be sent.
     var isOpen: Bool { !self.isShutDown.load(ordering: .relaxed) }
 
     /// Closes all connections. Calls that are under way fail, and later calls are not sent.

@@ -71,8 +71,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { self.text }
 
-    /// Returns true for `%` and the characters of RFC 3986 2.2 and 2.3 except `#`. Parsers disagree on `\`, for
-    /// example.
+    /// Returns true for `%` and the characters of RFC 3986 2.2 and 2.3 except `#`. Parsers disagree on `\`, e.g.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),

@@ -95,8 +95,8 @@ package struct EndpointRequest: Sendable {
 package struct PassedOn: Sendable {
     /// The path, with the query if there is one.
     package var target: String
-    /// `Cookie` without the gateway's own cookies, `Authorization` and `X-Session-Token`. Only the provider may get
-    /// these fields.
+    /// `Cookie` without the gateway's cookies, `Authorization` and `X-Session-Token`. Only the provider may get these
+    /// fields.
     package var credentials: [(name: String, value: String)]
 
     package init(target: String, credentials: [(name: String, value: String)]) {

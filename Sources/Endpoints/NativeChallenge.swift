@@ -57,8 +57,8 @@ package struct NativeChallenge: Sendable {
     }
 
     /// The script that calls the app's bridge: a script message handler of WKWebView, an object of Android's WebView,
-    /// or the bridge of React Native. Without a bridge, the page stays and says what to do. The message omits demands
-    /// that do not exist.
+    /// or the bridge of React Native. Without a bridge, the page stays and says what to do. Missing demands are left
+    /// out.
     package var script: WebPage.Script {
         let demands = self.demands.map { (name: $0.name.replacing("_", with: "-"), value: $0.value) }
         return WebPage.Script(Self.script, data: [("realm", self.realm), ("return-to", self.returnTo)] + demands)

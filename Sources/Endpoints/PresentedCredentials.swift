@@ -16,8 +16,7 @@ package struct PresentedCredentials: Sendable, Equatable {
     }
 
     /// The distinct values of the host's session cookie, in order of arrival, at most `mostSessionCookies`. If there
-    /// are several, another site of the domain may have planted one, and it is unknown which value is the browser's
-    /// own.
+    /// are several, another site of the domain may have planted one. The browser's own value is then unknown.
     package var sessionCookies: [Secret] = []
     /// The distinct values of the provider's session cookie, in order of arrival, at most `mostSessionCookies`.
     package var providerCookies: [Secret] = []

@@ -306,8 +306,7 @@ package struct AuthorizationEndpoint: Sendable {
     /// Returns whether the session is recent enough for the client.
     ///
     /// - Parameters:
-    ///   - begun: The time when the browser was sent to the sign-in page for this request. `nil` if this did not
-    ///     happen.
+    ///   - begun: The time when this request sent the browser to the sign-in page. `nil` if this did not happen.
     ///   - isProviders: Whether the session comes from a provider's cookie.
     private func suffices(
         _ session: Session,

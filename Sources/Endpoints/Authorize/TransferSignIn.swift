@@ -47,7 +47,6 @@ struct TransferSignIn: Sendable {
         }
     }
 
-    /// Tries the tokens of a request.
     func outcome(
         of wish: AuthorizationRequest,
         _ request: EndpointRequest,

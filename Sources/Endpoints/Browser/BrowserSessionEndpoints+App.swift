@@ -201,7 +201,6 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns 303 to the app.
     private static func leave(
         for app: WaitingApp,
         with code: Secret,

@@ -74,8 +74,7 @@ extension BrowserSessionEndpoints {
     /// host where the sign-out began, or says that the user is signed out. The app's own pages would lead to a sign-in,
     /// and a provider that still has a session would sign the user in again without asking.
     ///
-    /// If the browser is signed in here, for example after going back in its history, the user is asked whether to sign
-    /// out.
+    /// If the browser is signed in here, e.g. after going back in its history, the user is asked whether to sign out.
     func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
         let place = request.only("state").flatMap { self.providerSignOut?.place(of: $0) }
         guard let place, place.path != "/" else {

@@ -8,8 +8,8 @@ import Vocabulary
 ///
 /// They end the sessions that `/.sallyport/logout` ends, and then redirect to a URL that the client has registered. A
 /// confirmation page or the provider's sign-out page leads back here. The browser has no session by then, and is
-/// redirected at once. The user is asked first, unless an id_token proves that the client knows the user (RP-Initiated
-/// Logout 2), or no other site can have made the request.
+/// redirected to the URL at once. The user is asked first, unless an id_token proves that the client knows the user
+/// (RP-Initiated Logout 2), or no other site can have made the request.
 package struct ClientLogoutEndpoints: Sendable {
     private let browser: BrowserSessionEndpoints
     private let clients: ClientRegistry

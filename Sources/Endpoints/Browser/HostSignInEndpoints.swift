@@ -233,8 +233,8 @@ package struct HostSignInEndpoints: Sendable {
         }
     }
 
-    /// Answers a ticket without its nonce: the browser did not request or already used it, or has no cookie. The ticket
-    /// is not looked up.
+    /// Answers a ticket without its nonce: the browser did not request the ticket, has used it, or lost or refused the
+    /// cookie. The ticket is not looked up.
     private func useWithoutNonce(
         _ request: EndpointRequest,
         _ requester: Requester,

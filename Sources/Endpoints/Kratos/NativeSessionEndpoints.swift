@@ -65,8 +65,7 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// Returns the live session that the request presents, read from the store, for listing and ending sessions. An
-    /// access token, even of the provider, must have the scope `sessions`, because apps also show access tokens to
-    /// APIs.
+    /// access token, even of the provider, must have the scope `sessions`: apps also show access tokens to APIs.
     ///
     /// - Throws: The causes that `Herodot.refused` turns into answers.
     func presented(_ request: EndpointRequest) async throws -> PresentedSession {

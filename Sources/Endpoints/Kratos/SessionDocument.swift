@@ -49,7 +49,6 @@ enum SessionDocument {
         return json
     }
 
-    /// Writes the document as one value.
     static func write(
         _ session: Session,
         origin: String,

@@ -53,8 +53,8 @@ package struct KratosEndEndpoints: Sendable {
     // MARK: Sign-out
 
     /// Answers `DELETE /self-service/logout/api`. 204 means that the token has ended. 403 means that Kratos does not
-    /// know the token. If the token is live here, its session may have ended elsewhere, so the gateway asks Kratos
-    /// about the token.
+    /// know the token. If the token is live here, the gateway asks Kratos again, because the session may have ended
+    /// elsewhere.
     @Sendable
     private func signOutApp(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let tokens = Self.tokens(in: request.body), tokens.count <= 1 else {
@@ -71,8 +71,7 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// Returns the tokens in the body of a native logout. `nil` if the body is not an object. Names are read in any
-    /// case.
+    /// Returns the tokens in the body of a native logout. `nil` if the body is no object. Names are read in any case.
     private static func tokens(in body: [UInt8]) -> [Secret]? {
         guard case .object(let members)? = JSONText.decode(body) else { return nil }
         return members.filter { $0.key.uppercased() == "SESSION_TOKEN" }.compactMap(\.value.string).map { Secret($0) }
@@ -99,9 +98,8 @@ package struct KratosEndEndpoints: Sendable {
 
     // MARK: Other sessions
 
-    /// Answers `DELETE /sessions`: 200 with a count. Before it passes on the request, the gateway collects what it will
-    /// end: Kratos's list of the user's other sessions, and the user's lineages here from other sessions than the
-    /// caller's.
+    /// Answers `DELETE /sessions`: 200 with a count. Before it passes on the request, the gateway collects what to end:
+    /// Kratos's list of the user's other sessions, and the user's lineages here that came from other sessions.
     @Sendable
     private func endOthers(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let (session, user) = try await self.caller(request) else {
@@ -118,8 +116,8 @@ package struct KratosEndEndpoints: Sendable {
     }
 
     /// Answers `DELETE /sessions/{id}`. Kratos answers 204 even for another user's session, which continues. The
-    /// gateway ends a session only if Kratos lists it for the caller, or if the caller has a lineage here that came
-    /// from this session.
+    /// gateway ends a session only if Kratos lists it for the caller, or if a session or token of the caller here came
+    /// from that session.
     @Sendable
     private func endOne(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request.pathParameter("id") ?? ""), let (session, user) = try await self.caller(request),
