@@ -4,7 +4,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1).
+/// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1) or an id_token.
 ///
 /// The user comes from a session-transfer token, otherwise from the browser's session, otherwise from a new sign-in. A
 /// transfer token signs in this request only: the browser gets no session of this gateway. An older session of another
@@ -119,12 +119,12 @@ package struct AuthorizationEndpoint: Sendable {
                 // The provider names the session's user only after a second factor.
                 if error.reason == .requireAAL { demand.aal = .aal2 }
             }
-            // A token does not prove that the user is present, which `prompt=login` requires.
+            // `prompt=login` requires that the user is present. A token does not prove this.
             if wish.prompt != .login {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: transfer.existing)
             }
             if let failure = transfer.failure { throw NotDone(asking: failure) }
-            // If the client wants another user than the signed-in one, that user has to sign in.
+            // If the client wants another user than the signed-in user, the other user has to sign in.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
             let isElsewhere = transfer.isElsewhere(than: demand.providers)
