@@ -13,8 +13,7 @@ package struct ASNDirectory: Sendable {
     /// Opens a database in MaxMind's format (`.mmdb`) with the member `autonomous_system_number` (MaxMind) or `asn`
     /// (IPinfo).
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        // A database of cities can be opened, too. It has no numbers, so every device would be rejected without an
-        // error.
+        // A database of cities can be opened, too. It has no numbers: every device would be rejected without an error.
         let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
         return ASNDirectory(content: .database(database))
     }
@@ -35,7 +34,7 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// The build time of the content; `nil` for a list, which has none.
+    /// The build time of the database; `nil` for a list, or if the database has no plausible time.
     package var buildTime: UnixTime? {
         switch self.content {
         case .database(let database): database.buildTime
@@ -43,8 +42,8 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// Returns the number in a record; `nil` if there is none or it is 0. IPinfo writes the text `AS64500`. Databases
-    /// that imitate IPinfo's may have a plain number.
+    /// Returns the number in a record; `nil` if the number is missing or 0. IPinfo writes it as the text `AS64500`.
+    /// Other databases in IPinfo's format may contain a plain number.
     private static func number(in record: MaxMindValue) -> UInt32? {
         let own = record["autonomous_system_number"]?.number
         let named = record["asn"]?.text.flatMap { ASNList.systemNumber(Array($0.utf8)[...]) }

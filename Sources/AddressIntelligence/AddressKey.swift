@@ -28,11 +28,11 @@ extension IPAddress {
     /// The address that distinguishes a client from other clients.
     ///
     /// - NAT64's well-known prefix, `64:ff9b::/96`, embeds the client's IPv4 address (RFC 6052 2.1).
-    /// - Teredo embeds the IPv4 address of the client's NAT, each bit inverted, after a server's address and a port,
-    ///   which the client may change (RFC 4380 4). The result has only `2001::/32` and the NAT's address. It is not the
-    ///   IPv4 address itself, because anybody may run a relay and invent that address.
+    /// - Teredo embeds the IPv4 address of the client's NAT, with each bit inverted (RFC 4380 4). The client can change
+    ///   the rest, a server's address and a port, so the result has only `2001::/32` and the NAT's address. The result
+    ///   is not an IPv4 address, because anybody may run a relay and invent that address.
     ///
-    /// Any other address is returned unchanged. In 6to4, each IPv4 address has a /48, like any other site (RFC 3056 2).
+    /// Any other address is returned unchanged. In 6to4, each IPv4 address has its own /48 (RFC 3056 2).
     package var client: IPAddress {
         if self.isV4 { return self }
         let embedded = UInt32(truncatingIfNeeded: self.bits)
@@ -42,7 +42,7 @@ extension IPAddress {
     }
 
     /// Whether unrelated clients share the address's /64. This applies to Teredo, IPv4-compatible addresses and NAT64's
-    /// prefix for local use, whose embedding the operator chooses (RFC 8215).
+    /// prefix for local use (RFC 8215), in which each operator embeds IPv4 addresses differently.
     package var sharesPrefix: Bool { self.isTeredo || self.isLocalNAT64 || self.isCompatible }
 }
 

@@ -9,8 +9,8 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads `address/length`, or a lone address as the block of that one address.
     ///
-    /// `nil` for any other text, and for an address with bits set beyond the length: `10.0.0.1/8` is a mistake whose
-    /// meaning cannot be guessed. A block within `::ffff:0:0/96` becomes an IPv4 block.
+    /// `nil` for any other text, and for an address with bits set beyond the length: it is unknown which block
+    /// `10.0.0.1/8` should mean. A block within `::ffff:0:0/96` becomes an IPv4 block.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard !text.utf8.contains(0x25), let address = IPAddress(String(parts[0])) else { return nil }
@@ -46,7 +46,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
     /// `address/length` in the canonical form of the address.
     package var description: String { "\(self.network)/\(self.prefixLength)" }
 
-    /// The last address of the block.
+    /// The last address of the block, as a number.
     var last: UInt128 { self.network.bits | Self.hostMask(spaceLength: self.spaceLength) }
 
     private var spaceLength: Int { self.network.isV4 ? self.prefixLength + 96 : self.prefixLength }

@@ -6,9 +6,9 @@ package struct Place: Sendable, Hashable {
     package var continentCode: String?
     /// The country by ISO 3166-1: `DE`
     package var countryCode: String?
-    /// The English name of the country; all names are English.
+    /// The English name of the country. The other names are English, too.
     package var countryName: String?
-    /// The largest subdivision of the country, by ISO 3166-2 without the country: `BY`
+    /// The ISO 3166-2 code of the largest subdivision, without the country: `BY`
     package var subdivisionCode: String?
     package var subdivisionName: String?
     package var cityName: String?
@@ -26,7 +26,7 @@ package struct Place: Sendable, Hashable {
 package struct GeoDirectory: Sendable {
     private let content: MaxMindDatabase
 
-    /// Opens a database of countries in MaxMind's format (`.mmdb`), with nested (MaxMind) or flat (IPinfo) records.
+    /// Opens a database in MaxMind's format (`.mmdb`) that has countries, in nested (MaxMind) or flat (IPinfo) records.
     package init(database path: String) throws(AddressFileError) {
         self.content = try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) {
             Self.place(in: $0)?.countryCode != nil
@@ -41,7 +41,7 @@ package struct GeoDirectory: Sendable {
         return self.content.read(address, Self.place)
     }
 
-    /// The build time of the content; `nil` if the database does not have one.
+    /// The build time of the content; `nil` if the database has no plausible time.
     package var buildTime: UnixTime? { self.content.buildTime }
 
     private static func place(in record: MaxMindValue) -> Place? {

@@ -40,7 +40,7 @@ package struct IPAddress: Hashable, Sendable {
         self.isV4 ? UInt8(truncatingIfNeeded: self.bits >> 24) == 127 : self.bits == 1
     }
 
-    /// Whether the address is `0.0.0.0` or `::`, which mean every address or none.
+    /// Whether the address is `0.0.0.0` or `::`. Listeners use it for every address, other programs for no address.
     package var isUnspecified: Bool { self.bits == 0 || self.bits == Self.mappedPrefix }
 
     /// Whether a client can have the address. The unspecified addresses and `255.255.255.255` are excluded: some
@@ -64,7 +64,7 @@ package struct IPAddress: Hashable, Sendable {
     /// 6052, RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
     ///
     /// The network of the relay or translator is not the network of the device. MaxMind's tree also maps some of these
-    /// prefixes to IPv4 records, so that clients could choose their apparent network.
+    /// prefixes to IPv4 records. A client could then choose its apparent network.
     package var isTransitional: Bool {
         self.bits >> 112 == 0x2002  // 2002::/16
             || self.isTeredo || self.isNAT64 || self.isLocalNAT64 || self.isCompatible

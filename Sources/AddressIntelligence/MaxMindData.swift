@@ -19,7 +19,7 @@ struct MaxMindData {
         /// The offset of the content.
         let content: Int
 
-        /// The offset of the next value; for containers, of the first element.
+        /// The offset of the next value. In a map or array, this is its first element.
         var end: Int {
             switch self.kind {
             case .map, .array, .boolean, .pointer: self.content
@@ -89,7 +89,7 @@ struct MaxMindData {
         return String(validating: content, as: UTF8.self)
     }
 
-    /// Returns the end of the value at `offset` and its number of maps and arrays; `nil` if it exceeds the bounds.
+    /// Returns the end of the value at `offset` and its number of maps and arrays; `nil` if the value is out of bounds.
     func end(ofValueAt offset: Int) -> (position: Int, containers: Int)? {
         var position = offset
         var containers = 0
@@ -117,7 +117,7 @@ struct MaxMindData {
         return UnsafeRawBufferPointer(rebasing: self.bytes[header.content..<(header.content + header.size)])
     }
 
-    /// Returns the header of the value at `offset`, or of a pointer's target. A pointer to a pointer is invalid.
+    /// Returns the header of the value at `offset`. Pointers are followed once: a pointer to a pointer is invalid.
     private func target(at offset: Int) -> Header? {
         guard let header = self.header(at: offset) else { return nil }
         guard header.kind == .pointer else { return header }

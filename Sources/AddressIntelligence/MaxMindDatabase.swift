@@ -18,7 +18,7 @@ final class MaxMindDatabase: Sendable {
 
     /// - Parameters:
     ///   - lacking: The error for a database of another kind, without a single useful record.
-    ///   - isUseful: Whether a record has the facts that the database is searched for.
+    ///   - isUseful: Returns true if a record has the facts that the caller needs.
     init(
         path: String,
         lacking: AddressFileError,

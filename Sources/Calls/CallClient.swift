@@ -3,7 +3,7 @@ package import Observability
 package import Settings
 import Synchronization
 
-/// The process's HTTP/1.1 client for providers, with TLS 1.2 or later, without redirects, with optional proxies.
+/// The process's HTTP/1.1 client for providers, with TLS 1.2 or later and optional proxies. It follows no redirects.
 ///
 /// The process makes one client and keeps it across reloads of the configuration.
 package final class CallClient: Sendable {
@@ -52,7 +52,6 @@ package final class CallClient: Sendable {
         }
     }
 
-    /// Whether calls can be sent.
     var isOpen: Bool { !self.isShutDown.load(ordering: .relaxed) }
 
     /// Closes all connections. Calls that are under way fail, and later calls are not sent.

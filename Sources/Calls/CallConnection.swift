@@ -14,7 +14,7 @@ final class CallConnection: ChannelInboundHandler {
     private static let connectTimeout = TimeAmount.seconds(4)
 
     let server: CallServer
-    /// The owner. `nil` once it knows that the connection has closed, or once the client has been released.
+    /// The owner. `nil` after the connection has reported its end to the owner, or after the client was released.
     private weak var owner: CallConnections?
     private var context: ChannelHandlerContext?
     private var channel: PipelineChannel?
@@ -22,7 +22,7 @@ final class CallConnection: ChannelInboundHandler {
     private var idleTimer: Scheduled<Void>?
     private var isConnecting = false
     private var isClosed = false
-    /// Whether the connection has answered an earlier call and was kept.
+    /// Whether the server kept the connection open after an earlier answer.
     private var isKept = false
     /// Whether a byte of the answer to the current call has arrived.
     private var hasAnswerBegun = false
@@ -102,7 +102,7 @@ final class CallConnection: ChannelInboundHandler {
             channel.close(promise: nil)
             return self.left()
         }
-        // With TLS, the request is sent after the handshake, which may be complete already.
+        // With TLS, the request is sent when the handshake is complete. This may have happened already.
         if exchange.step == .connecting {
             if self.server.tls == nil {
                 self.send(exchange)
@@ -216,7 +216,7 @@ final class CallConnection: ChannelInboundHandler {
         case .end:
             self.exchange = nil
             self.isKept = exchange.complete()
-            // Anything that came with the answer, including the end of TLS, is handled first.
+            // Other data that arrived with the answer, including the end of TLS, is handled first.
             context.eventLoop.assumeIsolated().execute {
                 if self.isKept, self.isUsable { self.owner?.free(self) } else { self.close() }
             }

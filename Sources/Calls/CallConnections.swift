@@ -6,9 +6,9 @@ import NIOCore
 /// begin ─▶ an idle connection, a new one, or wait for one ─▶ sent ─▶ answered ─▶ the connection is idle for a while
 /// ```
 ///
-/// A server may close an idle connection while a call is on its way to it (RFC 9112 9.3.1). Therefore only calls that
-/// may be sent twice use an idle connection, and they are retried once on a new one. All other calls get a new
-/// connection. If it fails, `CallError.isUnsent` says whether a code or a refresh token may have been used.
+/// A server may close an idle connection while a call is being sent (RFC 9112 9.3.1). Therefore only calls that may be
+/// sent twice use an idle connection, and a lost call is retried once on a new connection. All other calls get a new
+/// connection. If such a call fails, `CallError.isUnsent` says whether a code or a refresh token may have been used.
 final class CallConnections {
     /// The maximum number of connections to one server. Further calls wait (`WaitingCalls`).
     private static let limit = 8
@@ -72,7 +72,7 @@ final class CallConnections {
                 self.open(for: exchange)
             } else {
                 self.places[server]?.waiting.prepend(exchange)
-                // Closing an idle connection makes room. When it has ended, this function runs again.
+                // Closing an idle connection permits a new one. When the idle one has ended, this function runs again.
                 let idle = self.places[server]?.idle.first
                 idle?.close()
                 return

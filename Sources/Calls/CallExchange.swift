@@ -5,7 +5,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// A server of a provider, its TLS context and its proxy. A connection serves only calls with equal values.
+/// A server of a provider, its TLS context and its proxy. Calls share a connection only if all three are equal.
 struct CallServer: Hashable {
     let host: String
     let port: Int
@@ -80,7 +80,7 @@ final class CallExchange: @unchecked Sendable {
     private var answerHead: HTTPResponseHead?
     private var answerBody = ByteBuffer()
     private(set) var isOver = false
-    /// Whether the server may have received the request, now or at the first try.
+    /// Whether the server may have received the request, at the first attempt or at the retry.
     private var wasSent = false
     /// Called once, when the call is over.
     private var whenOver: (() -> Void)?
@@ -96,7 +96,7 @@ final class CallExchange: @unchecked Sendable {
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "Host", value: url.authority)
-        // Without this field any coding is acceptable (RFC 9110 12.5.3), and the gateway decodes none.
+        // Without this field, any coding is acceptable (RFC 9110 12.5.3). The gateway cannot decode any coding.
         headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
         // Some providers reject requests without this field.
         if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
@@ -195,8 +195,8 @@ final class CallExchange: @unchecked Sendable {
         return head.isKeepAlive && head.status != .switchingProtocols
     }
 
-    /// The coding that makes a 200 answer unreadable (RFC 9110 8.4); `nil` for any other status, or if the body is
-    /// valid UTF-8: some servers name a coding, even an invalid one, without applying it.
+    /// The coding that makes a 200 answer unreadable (RFC 9110 8.4); `nil` for any other status. Also `nil` if the body
+    /// is valid UTF-8, because some servers name a coding, even an invalid one, without applying it.
     private var answerCoding: String? {
         guard let head = self.answerHead, head.status == .ok,
             let coding = head.headers.first(name: "content-encoding"),
@@ -234,7 +234,7 @@ struct AnswerTooLarge: Error {
     let limit: Int
 }
 
-/// An error for an answer with a content coding, which no request accepts.
+/// An error for an answer with a content coding, although the request accepts no coding.
 struct AnswerEncoded: Error {
     /// The value of `Content-Encoding`.
     let coding: String

@@ -3,8 +3,8 @@ package import Sessions
 import Synchronization
 import Vocabulary
 
-/// Limits the concurrent calls to a provider, which might block the gateway if a flood of invented tokens were passed
-/// on. A call either checks the token of a request to an app, or belongs to a sign-in. One client has a share
+/// Limits the concurrent calls to a provider. If a flood of invented tokens were passed on, the provider might block
+/// the gateway. A call either checks the token of a request to an app, or belongs to a sign-in. One client has a share
 /// (`ShareRule`) of each kind, and some calls are reserved for sign-ins.
 package struct CallLimit: Sendable {
     private let most: Int

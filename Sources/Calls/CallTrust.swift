@@ -25,8 +25,8 @@ final class CallTrust: Sendable {
     /// The context of the connections; `nil` before the first call with TLS.
     var context: NIOSSLContext? { self.made.withLock { $0 } }
 
-    /// Returns the context, which is made when it is first needed. Making it reads the system's certificates: this is
-    /// slow, and fails in a container image without certificates, so calls without TLS must not cause it.
+    /// Returns the context. The first call makes it and reads the system's certificates, which is slow and fails in a
+    /// container image without certificates. Calls without TLS must not need the context.
     func makeContext() throws -> NIOSSLContext {
         try self.made.withLock { made in
             if let made { return made }

@@ -17,8 +17,8 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     /// The port; `nil` for the default of the scheme.
     package let port: Int?
 
-    /// - Parameter allowsPlainHTTP: Whether http is also accepted beyond loopback, as for Kratos, which runs next to
-    ///   the gateway like an app.
+    /// - Parameter allowsPlainHTTP: Whether http is also accepted for hosts beyond loopback. Kratos needs it, because
+    ///   Kratos runs next to the gateway like an app.
     /// - Throws: `EndpointURLError`, which says what is wrong and does not repeat the URL.
     package init(_ text: String, allowsPlainHTTP: Bool = false) throws(EndpointURLError) {
         guard (1...Self.longest).contains(text.utf8.count) else {
@@ -71,8 +71,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { self.text }
 
-    /// Returns true for `%` and the characters of RFC 3986 2.2 and 2.3 except `#`. Parsers disagree on `\`, for
-    /// example.
+    /// Returns true for `%` and the characters of RFC 3986 2.2 and 2.3 except `#`. Parsers disagree on `\`, e.g.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),

@@ -16,7 +16,7 @@ package struct HTTPCallTransport: CallTransport {
     /// - Parameters:
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS, as inside a network of containers.
     ///   - proxies: The HTTP proxies that calls go through.
-    ///   - registry: The registry that counts the calls, which are rare enough for a lock. `nil` disables the counters.
+    ///   - registry: The registry that counts the calls, under a lock because calls are rare. `nil` disables it.
     init(
         _ client: CallClient,
         trust: CallTrust,

@@ -5,7 +5,7 @@ import Sessions
 /// Decides which calls to the server of a provider are sent next. Sign-ins come before the token checks of requests,
 /// and clients take turns within each kind.
 ///
-/// One client has a share of the connections for each kind (`CallLimit`). A quarter of them is reserved for sign-ins.
+/// One client has a share of all connections for each kind (`CallLimit`). A quarter of all is reserved for sign-ins.
 struct WaitingCalls {
     /// The waiting calls of one kind: sign-ins or requests.
     private struct Lane {

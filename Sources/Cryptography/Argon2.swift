@@ -2,7 +2,7 @@ import CArgon2
 import COpenSSL
 package import Vocabulary
 
-/// Verifies Argon2 password hashes (RFC 9106, `Argon2Hash`), which other programs made. The gateway does not make any.
+/// Verifies Argon2 password hashes (RFC 9106, `Argon2Hash`) that other programs made. The gateway makes no such hashes.
 package enum Argon2 {
     /// Returns true if `password` is the password that `encoded` was made from.
     ///

@@ -7,10 +7,9 @@ package import Vocabulary
 package enum Bcrypt {
     /// The number of bytes of a password that bcrypt reads. Further bytes do not change the hash.
     private static let longestPassword = 72
-    /// The accepted costs (binary logarithms of the rounds). The highest takes as long as the most expensive scrypt
-    /// hash.
+    /// The accepted costs (binary logarithms of the rounds). The highest takes as long as the costliest scrypt hash.
     private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
-    /// The accepted versions, which use one algorithm. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
+    /// The accepted versions. Their algorithm is identical. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
     private static let versions = ["2a", "2b", "2y"]
     private static let alphabet = Array("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
     private static let saltLength = 22

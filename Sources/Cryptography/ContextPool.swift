@@ -23,7 +23,7 @@ final class ContextPool: Sendable {
         self.contexts.withLock { for context in $0.idle { self.free(context) } }
     }
 
-    /// Runs `body` with a context, which is in the state in which its last user left it.
+    /// Runs `body` with a context. The context still has the state that its last user left.
     func with<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         let context = self.take()
         defer { self.giveBack(context) }

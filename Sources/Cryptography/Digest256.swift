@@ -2,8 +2,8 @@ import Vocabulary
 
 /// The 32 bytes of a SHA-256 digest or HMAC.
 ///
-/// The value needs no heap memory, so it is a cheap dictionary key. `==` is not constant-time: it serves to find
-/// records by the HMAC of a client's token, which attackers cannot choose.
+/// The value needs no heap memory, so it is a cheap dictionary key. `==` is not constant-time: it finds records by the
+/// HMAC of a client's token, and attackers cannot choose this HMAC.
 package struct Digest256: Hashable, Sendable {
     package static let byteCount = 32
 
@@ -15,7 +15,7 @@ package struct Digest256: Hashable, Sendable {
         self = Self { target in bytes.withUnsafeBytes { target.copyMemory(from: $0) } }
     }
 
-    /// Makes a digest, all 32 bytes of which `fill` writes.
+    /// Makes a digest. `fill` must write all 32 bytes.
     init(fill: (UnsafeMutableRawBufferPointer) -> Void) {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
         withUnsafeMutableBytes(of: &words, fill)

@@ -2,8 +2,8 @@ import COpenSSL
 
 /// A key for HMAC-SHA-256 (RFC 2104), ready for use on any thread.
 ///
-/// The key block is hashed once, and contexts are reused for message after message. OpenSSL wipes the key when the last
-/// copy of the value is released.
+/// The key block is hashed once, and contexts are reused for many messages. OpenSSL wipes the key when the last copy of
+/// the value is released.
 package struct HMACKey: Sendable {
     private let keyed: Keyed
 
@@ -48,7 +48,7 @@ private final class Keyed: Sendable {
         EVP_MAC_CTX_free(self.context)
     }
 
-    /// A context with a digest but no key, which is only copied. Finding a digest by name takes longer than an HMAC.
+    /// A context with a digest but no key. It is only copied. Finding a digest by name takes longer than an HMAC.
     nonisolated(unsafe) private static let unkeyed: OpaquePointer = {
         let context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
         var digest = Array("SHA256".utf8CString)

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// OpenSSL algorithms, each of which is fetched once.
+/// OpenSSL algorithms. Each is fetched once.
 ///
 /// Implicit fetches (`EVP_sha256()`) look up the algorithm under a lock at every use. In OpenSSL 3.0 this is slow and
 /// blocks other threads (openssl#17064, openssl#20286). The handles are immutable and their reference counts atomic.

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Texts that browsers and providers keep for the gateway, in cookies and URLs. The gateway stores nothing for them,
+/// Texts that browsers and providers keep for the gateway, in cookies and URLs. The gateway does not store these texts,
 /// and nobody else can make or read them.
 extension SealingKeyRing {
     /// Seals a version byte and the output of `write` for a place, and returns the result in base64url.

@@ -11,7 +11,7 @@ package enum SealingError: Error, Sendable, Equatable {
 }
 
 /// Seals records at rest with AES-256-GCM under keys derived from the gateway's secrets, and opens records sealed under
-/// any of them. To rotate secrets, put the new one first and keep the old one accepted.
+/// any of these secrets. To rotate, put the new secret first and keep the old one accepted.
 ///
 /// Sealed bytes are `version(1) keyID(4) nonce(12) ciphertext tag(16)`. Version, key id and the place of the record are
 /// authenticated, so a record that is copied to another place does not open there. Each place has its own key,
@@ -39,7 +39,7 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// The keys. The first seals; all of them open.
+    /// The keys. The first key seals records, and every key can open them.
     private let keys: [Key]
 
     /// Makes a ring that seals under `current`, and also opens records sealed under `accepted`. No secret may be empty.
@@ -112,12 +112,12 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// Returns true if the record was sealed under the current secret. Others are lost once their secret is removed.
+    /// Returns true if the record was sealed under the current secret. Other records are lost with their secret.
     package func isCurrent(_ sealed: [UInt8]) -> Bool {
         sealed.count >= Self.overhead && sealed[1..<(1 + Self.idLength)].elementsEqual(self.keys[0].id)
     }
 
-    /// Returns the name for `text` under the current secret, which is the first of `names(of:)`.
+    /// Returns the name for `text` under the current secret: the first of `names(of:)`.
     package func currentName(of text: String) -> String {
         self.keys[0].naming.sha256(Array(text.utf8)).base64URL
     }

@@ -5,7 +5,7 @@ import Vocabulary
 /// The text that pages show for an account.
 package enum AccountText {
     /// Returns the name that the user knows the account by. A name that the user chose is followed by the account's id,
-    /// and an unverified address is not shown: either could be another account's.
+    /// and an unverified address is not shown. Such a name or address could be another account's.
     package static func of(_ identity: Identity) -> String {
         let claims = UserInfoClaims.claims(of: identity, scopes: ["email", "profile"])
         let id = identity.id

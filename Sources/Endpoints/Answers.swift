@@ -89,8 +89,8 @@ extension EndpointResponse {
         )
     }
 
-    /// Returns a 303 redirect to a path on this host or to a URL from the configuration. The browser does not repeat a
-    /// POST there (RFC 9700 4.12).
+    /// Returns a 303 redirect to a path on this host or to a URL from the configuration. The browser follows it with
+    /// GET, even after a POST (RFC 9700 4.12).
     package static func seeOther(
         _ location: String,
         fields: [(name: String, value: String)] = [],

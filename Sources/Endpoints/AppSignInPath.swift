@@ -1,8 +1,8 @@
 import Pages
 import Vocabulary
 
-/// The page where a browser begins to sign in for a native app. It is the gateway's own page, because the browser has
-/// no cookie yet that would bind it to its sign-in.
+/// The page where a browser begins to sign in for a native app. It is the gateway's own page, because only the gateway
+/// can set the cookie that binds the browser to its sign-in.
 enum AppSignInPath {
     static let path = "/.sallyport/app"
     static let flow = "flow"

@@ -66,7 +66,7 @@ package struct BodyParameters: Sendable {
     /// The parameter's value. A JSON value may be of any type except `null`.
     package subscript(name: String) -> JSONValue? { self.members[name] }
 
-    /// Returns the parameter's text, which is never empty. `nil` if it is absent or not a string.
+    /// Returns the parameter's text. `nil` if the parameter is absent, empty or not a string.
     package func text(_ name: String) -> String? { self.members[name]?.string }
 
     /// Returns the media type in a `Content-Type` value, without its parameters and blanks.

@@ -1,9 +1,9 @@
 import Vocabulary
 
 /// The origins whose scripts may read an endpoint's answers (Fetch 3.2). These scripts cannot use the browser's
-/// cookies. They send what they got from the user or from an earlier answer.
+/// cookies. They send tokens from the user or from an earlier answer.
 package struct CrossOriginReaders: Sendable {
-    /// Whether scripts of `origin` may read the answers. `nil` if scripts of every origin may.
+    /// Whether scripts of `origin` may read the answers. `nil` if scripts of every origin may read them.
     private let rule: (@Sendable (_ origin: String) -> Bool)?
 
     /// Scripts of every origin. The answer must be public.

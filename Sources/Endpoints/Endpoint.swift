@@ -24,9 +24,9 @@ package struct EndpointRequest: Sendable {
     /// The parts for the provider in addition to `fields` and `body`. `nil` unless `Endpoint.passesOn` is set.
     package var passedOn: PassedOn?
     package var body: [UInt8]
-    /// The client's address, which `trusted_proxies` may have reported.
+    /// The client's address, as the peer or a trusted proxy reports it.
     package var address: IPAddress
-    /// The client's certificate from the TLS handshake. `nil` if it sent none, or if a proxy asks on its behalf.
+    /// The client's certificate from the TLS handshake. `nil` if there is none, or if a proxy asks for the client.
     package var certificate: ClientCertificate?
     /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
@@ -95,8 +95,8 @@ package struct EndpointRequest: Sendable {
 package struct PassedOn: Sendable {
     /// The path, with the query if there is one.
     package var target: String
-    /// `Cookie` without the gateway's own cookies, `Authorization` and `X-Session-Token`. Only the provider may get
-    /// them.
+    /// `Cookie` without the gateway's cookies, `Authorization` and `X-Session-Token`. Only the provider may get these
+    /// fields.
     package var credentials: [(name: String, value: String)]
 
     package init(target: String, credentials: [(name: String, value: String)]) {
@@ -151,14 +151,14 @@ package enum EndpointScope: Equatable, Sendable {
 package struct Endpoint: Sendable {
     /// The paths that the endpoint matches.
     package private(set) var pattern: EndpointPattern
-    /// The methods that the endpoint accepts. Others get 405 with `Allow`.
+    /// The methods that the endpoint accepts. Other methods get 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
-    /// The largest body in bytes. A larger one gets 413.
+    /// The size limit of the body in bytes. A larger body gets 413.
     package var bodyLimit: Int
-    /// Whether the handler continues after the client disconnects, because it writes something single-use.
+    /// Whether the handler continues after the client disconnects, because it may change single-use state.
     package var outlivesClient: Bool
-    /// The origins whose scripts may read the answers. `nil` for none. Their preflights do not reach the handler.
+    /// The origins whose scripts may read the answers. `nil` if no scripts may. Preflights do not reach the handler.
     package private(set) var readers: CrossOriginReaders?
     /// The form of refusals before the handler runs. `nil` for problem documents, or pages for people.
     package let envelope: RefusalEnvelope?
@@ -173,7 +173,7 @@ package struct Endpoint: Sendable {
     /// Whether the endpoint acts as an app: it accepts every form of its paths, and sees the head as sent, with the
     /// credentials. Only for listeners without apps.
     package let isApp: Bool
-    /// Whether the endpoint passes requests on to the provider, and so sees the target and the credentials as sent.
+    /// Whether the endpoint passes requests on to the provider. It then sees the target and the credentials as sent.
     package let passesOn: Bool
     /// Whether a session-transfer token in a request signs its user in before the handler runs, as on the route of `/`.
     package var usesTransferTokens = false
@@ -248,7 +248,7 @@ package struct Endpoint: Sendable {
 package struct ForwardingEndpoint: Sendable {
     /// The paths that the endpoint matches.
     package let pattern: EndpointPattern
-    /// The methods that the endpoint accepts. Others get 405 with `Allow`.
+    /// The methods that the endpoint accepts. Other methods get 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
     /// The name of the provider's upstream.

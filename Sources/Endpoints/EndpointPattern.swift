@@ -3,7 +3,7 @@ import Glibc
 #endif
 
 /// The path of an endpoint. A segment is literal, or a parameter `{name}` that matches any one segment that is not
-/// empty. `**` as the last segment matches the rest, which may be empty or have several segments.
+/// empty. `**` as the last segment matches the rest of the path, even if it is empty or has several segments.
 ///
 /// A pattern is matched against a normalised path, segment by segment. A normalised path keeps an encoded slash within
 /// its segment, so no parameter matches two segments.
@@ -13,7 +13,7 @@ package struct EndpointPattern: Sendable, Hashable {
         case parameter(String)
         case rest
 
-        /// The precedence of the segment, where lower matches first: literal, parameter, rest.
+        /// The precedence of the segment. Lower numbers match first: literal, parameter, rest.
         var rank: Int {
             switch self {
             case .literal: 0
@@ -26,7 +26,7 @@ package struct EndpointPattern: Sendable, Hashable {
     /// The pattern as written, e.g. `/api/v2/clients/{id}`.
     package let text: String
     private let segments: [Segment]
-    /// The path up to the first parameter, or the whole path if none exists.
+    /// The path up to the first parameter, or the whole path if there is no parameter.
     package let prefix: [UInt8]
     /// The length in bytes of the shortest path that matches.
     package let shortest: Int

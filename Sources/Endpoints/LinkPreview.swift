@@ -1,7 +1,7 @@
 /// The programs of messengers and social networks that open a link to show a preview of its page. They look like a
 /// browser without Fetch Metadata, and must not use up a transfer token meant for the user who follows the link.
 package enum LinkPreview {
-    /// Parts of the programs' `User-Agent`. No browser sends them, not even the browsers inside these apps.
+    /// Parts of the programs' `User-Agent`. No browser sends these parts, not even the browsers inside these apps.
     private static let names: [[UInt8]] = [
         "Slackbot", "Twitterbot", "facebookexternalhit", "WhatsApp/", "TelegramBot", "Discordbot", "LinkedInBot",
         "SkypeUriPreview", "redditbot", "Pinterestbot", "Mattermost-Bot", "Iframely", "Embedly", "vkShare",

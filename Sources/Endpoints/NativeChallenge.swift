@@ -6,10 +6,10 @@ import Vocabulary
 /// with it. If the challenge demands a sign-in, the app first signs its user in at `/authorize`, in the system's
 /// browser.
 ///
-/// The WebView announces itself with a field, which apps can add to a page that they open, or with a cookie of the
-/// host, which comes with every page. The gateway removes both before it forwards a request. Anyone can send them, so
-/// they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because its name
-/// has the prefix `__Host-`.
+/// The WebView announces itself with a field or with a cookie of the host. Apps can add the field only to pages that
+/// they open. The cookie comes with every page. The gateway removes both before it forwards a request. Anyone can send
+/// them, so they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because
+/// its name has the prefix `__Host-`.
 package struct NativeChallenge: Sendable {
     /// The field with which a WebView announces itself, in lower case.
     package static let field = "sallyport-native"
@@ -57,8 +57,8 @@ package struct NativeChallenge: Sendable {
     }
 
     /// The script that calls the app's bridge: a script message handler of WKWebView, an object of Android's WebView,
-    /// or the bridge of React Native. If none exists, the page stays and says what to do. The message has no member for
-    /// what is not demanded.
+    /// or the bridge of React Native. Without a bridge, the page stays and says what to do. Missing demands are left
+    /// out.
     package var script: WebPage.Script {
         let demands = self.demands.map { (name: $0.name.replacing("_", with: "-"), value: $0.value) }
         return WebPage.Script(Self.script, data: [("realm", self.realm), ("return-to", self.returnTo)] + demands)

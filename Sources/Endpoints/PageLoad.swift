@@ -2,9 +2,9 @@ extension EndpointRequest {
     /// The fields with which browsers and crawlers say that they fetch a page before anyone opens it.
     private static let purposes: Set<String> = ["sec-purpose", "purpose", "x-purpose", "x-moz"]
 
-    /// Whether the browser loads a page that the user opens, so that the answer may begin or complete something. False
-    /// for HEAD, prefetches, previews, images and scripts. A client without `Sec-Fetch-Mode` is assumed to load a page,
-    /// unless a script's field is present (`ScriptField`).
+    /// Whether the browser loads a page that the user opens, so that the answer may change state. False for HEAD,
+    /// prefetches, previews, images and scripts. A client without `Sec-Fetch-Mode` is assumed to load a page, unless a
+    /// script's field is present (`ScriptField`).
     package var isPageLoad: Bool { self.method == "GET" && self.isNavigation }
 
     /// Whether the browser navigates, with any method. A posted form is a navigation, too.

@@ -1,22 +1,22 @@
 package import Vocabulary
 
-/// The credentials of a request to an endpoint, as the gateway's only credential reader found them. None has been
-/// looked up. The endpoint decides which of them it uses.
+/// The credentials of a request to an endpoint, as the gateway's only credential reader found them. No credential has
+/// been looked up. The endpoint decides which credentials it uses.
 package struct PresentedCredentials: Sendable, Equatable {
     /// The content of `Authorization`, by its scheme (RFC 9110 11.4).
     package enum Authorization: Sendable, Equatable {
-        /// The text after `Bearer` (RFC 6750 2.1), which may be empty.
+        /// The text after `Bearer` (RFC 6750 2.1). It may be empty.
         case bearer(Secret)
-        /// The text after `Basic` (RFC 7617 2), not decoded, which may be empty.
+        /// The text after `Basic` (RFC 7617 2), not decoded. It may be empty.
         case basic(Secret)
-        /// The text after `DPoP` (RFC 9449 7.1), which may be empty.
+        /// The text after `DPoP` (RFC 9449 7.1). It may be empty.
         case dpop(Secret)
         /// Any other scheme, or none.
         case other
     }
 
     /// The distinct values of the host's session cookie, in order of arrival, at most `mostSessionCookies`. If there
-    /// are several, another site of the domain may have planted one, and it is unknown which is the browser's own.
+    /// are several, another site of the domain may have planted one. The browser's own value is then unknown.
     package var sessionCookies: [Secret] = []
     /// The distinct values of the provider's session cookie, in order of arrival, at most `mostSessionCookies`.
     package var providerCookies: [Secret] = []
@@ -31,9 +31,9 @@ package struct PresentedCredentials: Sendable, Equatable {
     /// The content of `DPoP` (RFC 9449 4), the proof of a key. `nil` if it is absent.
     package var proof: Secret?
 
-    /// The maximum number of session cookies. Browsers get no more, and each costs a look-up.
+    /// The maximum number of session cookies. No honest browser has more, and each cookie costs a look-up.
     package static let mostSessionCookies = 8
-    /// The maximum number of companions, more than the gateway ever sets.
+    /// The maximum number of companion cookies. The gateway never sets as many.
     package static let mostCompanions = 64
 
     package init() {}

@@ -48,9 +48,9 @@ extension EndpointResponse {
     /// Returns a refusal as a problem document.
     ///
     /// - Parameters:
-    ///   - refusal: The status, challenge and `Retry-After`. `nil` for those of the reason.
+    ///   - refusal: The status, challenge and `Retry-After`. `nil` for the values of the reason.
     ///   - explanation: The operator's text for the user about what happened. `nil` for the gateway's text.
-    ///   - requestID: The id of the request, which the logs can be searched for.
+    ///   - requestID: The id of the request. Operators can search the logs for it.
     ///   - wait: The remaining time of a rate limit.
     ///   - loginURL: The sign-in URL for a script's user (`SignInPath.url`). `nil` if signing in does not help.
     ///   - fields: Additional fields. A `WWW-Authenticate` among them replaces the default challenge.

@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// An X.509 certificate (RFC 5280), as far as the gateway reads it. Reading a certificate implies no trust in it.
 package struct Certificate: Sendable, Equatable {
-    /// The kind of a certificate's key, by which a certificate is chosen.
+    /// The kind of a certificate's key. Certificates are chosen for clients by this kind.
     package enum Key: Sendable, Equatable {
         /// A key on a NIST curve with this number of bits.
         case ellipticCurve(Int)
@@ -63,14 +63,14 @@ package struct Certificate: Sendable, Equatable {
         return X509_verify(self.handle.pointer, key) == 1
     }
 
-    /// Whether the certificate may issue others.
+    /// Whether the certificate may issue other certificates.
     package var isAuthority: Bool { X509_check_ca(self.handle.pointer) > 0 }
 
-    /// Whether the certificate has Authority Information Access, as those of public authorities do (RFC 5280 4.2.2.1).
+    /// Whether the certificate has Authority Information Access, as certificates of public CAs do (RFC 5280 4.2.2.1).
     package var namesIssuersAddress: Bool { X509_get_ext_by_NID(self.handle.pointer, NID_info_access, -1) >= 0 }
 
-    /// Whether a server may present the certificate. It must allow signatures, and have either no list of purposes or
-    /// one that includes servers (RFC 5280 4.2.1.3, 4.2.1.12).
+    /// Whether a server may present the certificate. It must allow signatures. If it lists purposes, the list must
+    /// include servers or any purpose (RFC 5280 4.2.1.3, 4.2.1.12).
     package var isForServers: Bool {
         // If the certificate does not have the extension, the library returns all bits.
         X509_get_key_usage(self.handle.pointer) & UInt32(KU_DIGITAL_SIGNATURE) != 0

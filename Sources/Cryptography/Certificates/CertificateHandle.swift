@@ -5,8 +5,8 @@ import Vocabulary
 import Glibc
 #endif
 
-/// An OpenSSL certificate (RFC 5280), which any thread may read: on the first read, OpenSSL fills the certificate's
-/// caches under a lock. This class reads every certificate; its callers decide which they accept.
+/// An OpenSSL certificate (RFC 5280). Any thread may read it, because OpenSSL fills the certificate's caches under a
+/// lock. This class reads every certificate; its callers decide which they accept.
 final class CertificateHandle: Sendable {
     nonisolated(unsafe) let pointer: OpaquePointer
 
@@ -71,7 +71,7 @@ final class CertificateHandle: Sendable {
     }
 
     /// The subject in the form of RFC 4514 that `openssl x509 -nameopt RFC2253` writes, with `\XX` for characters
-    /// beyond ASCII; `nil` if it has no such form. `issuer` has this form, too.
+    /// beyond ASCII; `nil` if the subject has no such form. `issuer` has this form, too.
     var subject: String? { Self.text(X509_get_subject_name(self.pointer)) }
     var issuer: String? { Self.text(X509_get_issuer_name(self.pointer)) }
 
@@ -94,7 +94,7 @@ final class CertificateHandle: Sendable {
 
     /// The alternative names that are DNS names, email addresses, URIs or addresses (`GEN_DNS` and so on), in their
     /// order. `nil` if the extension occurs twice or cannot be read. Other kinds of names are not plain strings, and
-    /// are skipped (swift-nio-ssl read past the end of them until 2.37.5).
+    /// are skipped (swift-nio-ssl read past the end of such names until 2.37.5).
     var alternativeNames: [(kind: Int32, value: [UInt8])]? {
         var place: Int32 = 0
         guard let names = X509_get_ext_d2i(self.pointer, NID_subject_alt_name, &place, nil) else {

@@ -6,7 +6,7 @@ package import Vocabulary
 /// Made once per connection, after TLS has verified the issuer and the client's key. This class only reads. All texts
 /// are printable ASCII, so that fields and log lines can contain them unchanged.
 package final class ClientCertificate: Sendable {
-    /// The SHA-256 of the certificate in DER, which a token bound to it has in `cnf.x5t#S256` (RFC 8705 3.1).
+    /// The SHA-256 of the certificate in DER. Tokens bound to the certificate have it in `cnf.x5t#S256` (RFC 8705 3.1).
     package let sha256: Digest256
     /// The subject in the form of RFC 4514, with `\XX` for characters beyond ASCII, as in `openssl x509 -nameopt
     /// RFC2253`. Empty if the certificate has only alternative names.

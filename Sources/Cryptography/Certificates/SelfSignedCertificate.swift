@@ -7,7 +7,7 @@ package struct SelfSignedCertificate: Sendable {
     package let certificate: [UInt8]
     package let key: Secret
 
-    /// Makes a P-256 key and its certificate, whose validity began one hour ago.
+    /// Makes a P-256 key and its certificate. The validity began one hour ago.
     ///
     /// - Parameters:
     ///   - names: One or more names or addresses of the server. The first is also the common name.

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// An OpenSSL key, which any thread may use: the key does not change, and its reference count is atomic.
+/// An OpenSSL key. Any thread may use it, because the key does not change and its reference count is atomic.
 final class KeyHandle: Sendable {
     nonisolated(unsafe) let pointer: OpaquePointer
 
@@ -49,8 +49,8 @@ final class KeyHandle: Sendable {
         return context
     }
 
-    /// Makes pools of contexts that `begin` prepares, one for each scheme of `kind` that works on digests. There are
-    /// few schemes, so a linear search is faster than a table.
+    /// Makes one pool of contexts for each scheme of `kind` that works on digests. `begin` prepares the contexts. There
+    /// are few schemes, so a linear search is faster than a table.
     func pools(
         _ kind: KeyKind,
         _ begin: @escaping @Sendable (OpaquePointer) -> Int32

@@ -9,8 +9,8 @@ enum KeyParameter {
 
     /// Passes the parameters to `body` as an OpenSSL list.
     ///
-    /// `OSSL_PARAM` and its builder keep pointers to names and values, so copies of these live until `body` returns.
-    /// They are wiped, because one may be a private key.
+    /// `OSSL_PARAM` and its builder keep pointers to names and values, so copies of both live until `body` returns. The
+    /// copies are wiped, because one may be a private key.
     static func withList<Result>(_ parameters: [Self], _ body: (UnsafeMutablePointer<OSSL_PARAM>) -> Result) -> Result {
         var copies: [UnsafeMutableRawBufferPointer] = []
         defer {

@@ -34,7 +34,7 @@ package final class PrivateKey: Sendable {
     }
 
     /// Reads the first private key in PEM text (RFC 7468): PKCS #8, or the older `EC PRIVATE KEY` and `RSA PRIVATE
-    /// KEY`. `nil` if there is no key, it is encrypted, or the gateway does not use keys of its kind.
+    /// KEY`. `nil` if there is no key, the key is encrypted, or the gateway does not use keys of its kind.
     package convenience init?(pem: Secret) {
         let pointer: OpaquePointer? = pem.bytes.withUnsafeBytes { bytes in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
@@ -175,7 +175,7 @@ extension PrivateKey {
         return PrivateKey(key.orStop("key of P-256"), kind: .ellipticCurve(.p256))
     }
 
-    /// Returns a private key's point in uncompressed form. OpenSSL does not compute it for an imported private key.
+    /// Returns a private key's uncompressed point. OpenSSL does not compute the point for an imported private key.
     private static func p256Point(_ scalar: [UInt8]) -> [UInt8] {
         let number = BN_bin2bn(scalar, Int32(scalar.count), nil).orStop("number")
         defer { BN_clear_free(number) }

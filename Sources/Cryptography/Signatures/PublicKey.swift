@@ -30,7 +30,7 @@ package final class PublicKey: Sendable {
         self.init(key, kind: .rsa)
     }
 
-    /// Makes the key of a point; `nil` if it is not on the curve or a coordinate does not have the full length.
+    /// Makes the key of a point; `nil` if the point is not on the curve or a coordinate does not have the full length.
     package convenience init?(_ curve: EllipticCurve, x: [UInt8], y: [UInt8]) {
         guard x.count == curve.length, y.count == curve.length else { return nil }
         let key = KeyHandle.made(

@@ -31,7 +31,7 @@ package struct AuthenticationLevels: Sendable {
         return levels + Set(self.providers.flatMap { $0.values.keys }).subtracting(levels).sorted()
     }
 
-    /// Returns the levels of these `acr` values that a provider can reach, in this order. Skips unknown values.
+    /// Returns the levels of these `acr` values that a provider can reach, in the given order. Skips unknown values.
     ///
     /// - Parameter names: The providers where the user may sign in. Empty for any provider.
     func reachable(_ values: [String], at names: [String]) -> [AssuranceLevel] {

@@ -19,7 +19,7 @@ struct AuthorizationAnswer: Sendable {
     let redirectURI: String
     let state: String?
     let mode: Mode
-    /// The issuer (`iss`), by which a client of several servers recognizes who answered (RFC 9207).
+    /// The issuer (`iss`). A client of several servers recognizes the answering server by it (RFC 9207).
     let issuer: String
     let pages: PageWriter
 

@@ -12,11 +12,11 @@ extension AuthorizationEndpoint {
         /// The parameters of the request.
         var parameters: Parameters
         /// The parameters that the browser takes to the sign-in page and back. Transfer tokens are left out, even under
-        /// another name or inside another value, because each is tried only once.
+        /// another name or inside another value, because each token is tried only once.
         var carried: Parameters
-        /// The time when this browser was sent to the sign-in page for this request. `nil` if it was not sent there.
+        /// The time when this browser was sent to the sign-in page for this request. `nil` if this did not happen.
         var begun: UnixTime?
-        /// The pushed request, which the answer uses up. `nil` if the request was not pushed.
+        /// The pushed request. The answer to the client uses it up. `nil` if the request was not pushed.
         var pushed: FoundRequest?
     }
 
@@ -56,11 +56,11 @@ extension AuthorizationEndpoint {
         }
         let carried = [clientIDs[0], reference]
         let begun = mark.flatMap { self.marks.time(in: $0, of: carried, now: now) }
-        // A user who reached the sign-in page in time may take longer there.
+        // A user who reached the sign-in page within the lifetime may sign in after it.
         guard let found, found.request.clientID == client.clientID,
             begun != nil || now.since(found.request.issuedAt) <= PushedRequest.lifetime
         else { throw .page(.oauthRequestUnknown, back: self.start(of: client)) }
-        // The browser's other parameters are ignored (RFC 9126 4), but Auth0's SDKs send the transfer token among them.
+        // The browser's other parameters are ignored (RFC 9126 4), except the transfer token that Auth0's SDKs add.
         var pushed = FormText.pairs(Array(found.request.query.utf8))
         let tokens = parameters.filter { $0.name == Self.transferToken }
         if begun != nil || !tokens.isEmpty { pushed.removeAll { $0.name == Self.transferToken } }

@@ -4,7 +4,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1).
+/// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1) or an id_token.
 ///
 /// The user comes from a session-transfer token, otherwise from the browser's session, otherwise from a new sign-in. A
 /// transfer token signs in this request only: the browser gets no session of this gateway. An older session of another
@@ -119,12 +119,12 @@ package struct AuthorizationEndpoint: Sendable {
                 // The provider names the session's user only after a second factor.
                 if error.reason == .requireAAL { demand.aal = .aal2 }
             }
-            // A token does not prove that the user is present, which `prompt=login` requires.
+            // `prompt=login` requires that the user is present. A token does not prove this.
             if wish.prompt != .login {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: transfer.existing)
             }
             if let failure = transfer.failure { throw NotDone(asking: failure) }
-            // If the client wants another user than the signed-in one, that user has to sign in.
+            // If the client wants another user than the signed-in user, the other user has to sign in.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
             let isElsewhere = transfer.isElsewhere(than: demand.providers)
@@ -158,7 +158,7 @@ package struct AuthorizationEndpoint: Sendable {
                     : self.signIn(arrival.carried, demand)
                 isAnswer = false
             }
-            // A pushed request gives one answer, even if it is an error (RFC 9126 4).
+            // A pushed request gives one answer, even if the answer is an error (RFC 9126 4).
             if isAnswer, let pushed = arrival.pushed, !(try await self.tokens.use(pushed)) {
                 response = Self.page(.oauthRequestUnknown, request, back: self.start(of: wish.wish.client))
             }
@@ -205,8 +205,8 @@ package struct AuthorizationEndpoint: Sendable {
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
     }
 
-    /// Returns whether a native app can sign its user in with another transfer token. Its WebView must announce itself,
-    /// the client must accept tokens, and neither the client nor a rule may require a sign-in here.
+    /// Returns whether a native app can sign its user in with another transfer token. The app's WebView must announce
+    /// itself, the client must accept tokens, and neither the client nor a rule may require a sign-in here.
     private static func asksApp(
         _ wish: AuthorizationRequest,
         _ transfer: TransferSignIn.Outcome,
@@ -306,7 +306,7 @@ package struct AuthorizationEndpoint: Sendable {
     /// Returns whether the session is recent enough for the client.
     ///
     /// - Parameters:
-    ///   - begun: The time when the browser was sent to the sign-in page for this request. `nil` if it was not.
+    ///   - begun: The time when this request sent the browser to the sign-in page. `nil` if this did not happen.
     ///   - isProviders: Whether the session comes from a provider's cookie.
     private func suffices(
         _ session: Session,
@@ -315,9 +315,9 @@ package struct AuthorizationEndpoint: Sendable {
         isProviders: Bool = false
     ) -> Bool {
         let now = self.tokens.clock.now()
-        // A provider's session continues when its user signs in again. Its times come from the provider's clock.
+        // A provider's session stays when its user signs in again. The session's times are by the provider's clock.
         let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
-        // Only a sign-in just now is new. A page from the browser's history is not, and a transfer never is.
+        // Only a sign-in just now is new: the page may be from the browser's history. A transfer is never new.
         let hasSignedIn =
             begun.map {
                 session.origin != .transfer && signedIn.advanced(by: leeway) >= $0

@@ -143,7 +143,7 @@ struct AuthorizationRequest: Sendable {
 
     /// The reason why a request gets no code.
     enum Failure: Error {
-        /// The recipient is unknown, so the answer is a page, never a redirect (RFC 6749 4.1.2.1). It links to `back`.
+        /// The recipient is unknown. The answer is a page with a link to `back`, never a redirect (RFC 6749 4.1.2.1).
         case page(Reason, back: String? = nil)
         case redirect(AuthorizationAnswer, OAuthError)
     }
@@ -197,7 +197,7 @@ struct AuthorizationRequest: Sendable {
         return try Self.digest(values, "code_challenge")
     }
 
-    /// Returns the parameter `name`, which is a SHA-256 digest in base64url. `nil` if it is absent.
+    /// Returns the parameter `name` if it is a SHA-256 digest in base64url. `nil` if it is absent.
     private static func digest(_ values: Parameters, _ name: String) throws(OAuthError) -> String? {
         guard let text = values[name] else { return nil }
         guard Base64URL.decode(text)?.count == 32 else { throw .invalidRequest("The \(name) is malformed.") }
@@ -227,8 +227,8 @@ struct AuthorizationRequest: Sendable {
         return seconds
     }
 
-    /// Returns the levels that the client requires. An essential claim takes precedence over `acr_values`, which only
-    /// state a preference (OpenID Connect Core 5.5.1.1).
+    /// Returns the levels that the client requires. An essential claim takes precedence over `acr_values`, because
+    /// these only state a preference (OpenID Connect Core 5.5.1.1).
     private static func acrValues(_ values: Parameters) throws(OAuthError) -> [String]? {
         let wanted = values["acr_values"]?.split(separator: " ").map(String.init) ?? []
         let demanded = try Self.essentialACR(values["claims"])
@@ -253,7 +253,7 @@ struct AuthorizationRequest: Sendable {
         return elements.compactMap(\.string)
     }
 
-    /// The parameters by name. A parameter without a value is absent, and unknown ones are ignored (RFC 6749 3.1).
+    /// The parameters by name. Parameters without a value are absent. Unknown parameters are ignored (RFC 6749 3.1).
     private struct Parameters {
         private var values: [String: String] = [:]
         /// The name of a repeated parameter. `nil` if none is repeated.
@@ -279,8 +279,8 @@ extension AuthorizationRequest.Response {
         }
     }
 
-    /// Rejects parameters that do not fit the response type. An id_token must be posted or passed to a page, so that no
-    /// URL contains it, and requires a nonce (OpenID Connect Core 3.2.2.1).
+    /// Rejects clients and parameters that do not fit the response type. An id_token must be posted or passed to a
+    /// page, so that no URL contains it. It requires a nonce (OpenID Connect Core 3.2.2.1).
     fileprivate func check(
         _ mode: String?,
         nonce: String?,

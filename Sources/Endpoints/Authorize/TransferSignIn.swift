@@ -6,8 +6,8 @@ import Vocabulary
 
 /// Signs users in with the session-transfer tokens of authorization requests.
 ///
-/// As on routes, the token in the cookie is tried before the token in the query, each if the client accepts tokens
-/// there. A token is tried once: a handled cookie is cleared and marked. After a refused token, the request continues.
+/// As on routes, the token in the cookie is tried before the token in the query. The client must accept tokens in this
+/// transport. A token is tried once: a handled cookie is cleared and marked. A refused token does not end the request.
 struct TransferSignIn: Sendable {
     let handoff: HandoffConsumer
     let cookies: HandoffCookies
@@ -18,7 +18,7 @@ struct TransferSignIn: Sendable {
     struct Outcome: Sendable {
         /// The session that a token started, for this request only. `nil` if no token was accepted.
         var user: NewSession?
-        /// The browser's own session. `nil` if it has none or it has ended.
+        /// The browser's own session. `nil` if there is no session or it has ended.
         var existing: FoundSession?
         /// The `Set-Cookie` fields of the answer, unless the browser has to repeat the attempt (`repeating`).
         var fields: [(name: String, value: String)] = []
@@ -28,12 +28,12 @@ struct TransferSignIn: Sendable {
         var demandsSignIn = false
         /// Whether a rule requires the sign-in, so that no other token would help.
         var isSignInRuled = false
-        /// The error that denied the sign-in. `nil` if it was not denied.
+        /// The error that denied the sign-in. `nil` if the sign-in was not denied.
         var denial: OAuthError?
         /// The error of the store that kept a token from being judged. `nil` if every token was judged.
         var failure: StoreError?
 
-        /// Returns whether the token's user, or without a token the signed-in user, is not the user with this id.
+        /// Returns whether the token's user is not the user with this id. Without a token, judges the signed-in user.
         func isOther(than userID: String?) -> Bool {
             let session = self.user?.session ?? self.existing?.session
             guard let session, let userID else { return session != nil }
@@ -47,7 +47,6 @@ struct TransferSignIn: Sendable {
         }
     }
 
-    /// Tries the tokens of a request.
     func outcome(
         of wish: AuthorizationRequest,
         _ request: EndpointRequest,
@@ -97,7 +96,7 @@ struct TransferSignIn: Sendable {
     /// - Returns: Whether the token in the query should be tried as well.
     private func tryCookies(_ trial: inout Trial) async -> Bool {
         let presented = trial.request.credentials.handoff
-        // A page can make frames and post forms without the user, so these leave the cookie unchanged.
+        // A page can make frames and post forms without the user, so such requests leave the cookie unchanged.
         guard trial.request.isTopLevelPageLoad, !presented.tokens.isEmpty else { return true }
         let marks = presented.marks.flatMap { $0.bytes.count <= HandoffConsumer.longestMarks ? $0.bytes : nil } ?? []
         let tokens = presented.tokens.filter { !self.handoff.isMarked($0.bytes, in: marks) }
@@ -150,11 +149,11 @@ struct TransferSignIn: Sendable {
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
             if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
-            // A cookie may be stale, or planted by a sibling domain. A token that a rule judged is genuine and unused.
+            // A cookie may be stale or planted by a sibling domain. A token that a rule judged is genuine and unused.
             if transport == .query || reason == .handoffOtherUser || reason == .ruleSignInRequired {
                 trial.outcome.demandsSignIn = true
             }
-            // If the session is another user's, nobody is signed in, whatever the query has.
+            // If the session is another user's, nobody is signed in, even if the query has a token.
             return reason != .handoffOtherUser
         case .denied(let reason, let text):
             trial.outcome.denial =
@@ -186,7 +185,7 @@ struct TransferSignIn: Sendable {
             requestID: requester.requestID
         )
         request.certificate = requester.certificate
-        // The browser's own session is not touched, unless it is another user's.
+        // The browser's own session is not changed, unless it belongs to another user.
         request.existingSuffices = false
         request.replacesExisting = false
         request.endsOtherUser = trial.endsOtherUser

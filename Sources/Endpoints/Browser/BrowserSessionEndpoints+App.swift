@@ -4,10 +4,10 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The sign-in of a browser for a native app. The browser gets no session. If it has one, it keeps it.
+/// The sign-in of a browser for a native app. The browser gets no session. A session that it already has is kept.
 extension BrowserSessionEndpoints {
-    /// Returns the endpoint `/.sallyport/app`, which begins the sign-in for the flow in the query. The provider is
-    /// named in the query, the only one, or chosen by the user. `nil` if users sign in only at a provider's own pages.
+    /// Returns the endpoint `/.sallyport/app`. It begins the sign-in for the flow in the query. The query names the
+    /// provider, there is only one, or the user chooses. `nil` if users sign in only at a provider's own pages.
     func appEndpoint(_ native: NativeSignIns) -> Endpoint? {
         let ways = self.ways.all.filter { if case .pages = $0.kind { false } else { true } }
         guard !ways.isEmpty else { return nil }
@@ -42,7 +42,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Calls `answer` with the app of the flow in the form, or in the query without a form. Refuses an invalid flow.
+    /// Calls `answer` with the app of the flow in `form`, or in the query without `form`. Refuses an invalid flow.
     private func withApp(
         _ request: EndpointRequest,
         _ native: NativeSignIns,
@@ -201,7 +201,6 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns 303 to the app.
     private static func leave(
         for app: WaitingApp,
         with code: Secret,

@@ -7,10 +7,11 @@ import Vocabulary
 extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/callback`, and `/.sallyport/callback/NAME` on a host with several providers. The answer
     /// is 303 to the page that the user wanted, with the new session's cookie, or a page with the reason for a failure.
-    /// If the provider or the store cannot answer, the cookies stay and the page can be loaded again. A sign-in whose
-    /// cookie was shortened, because many tabs began sign-ins, restarts by itself: the provider knows the user by then.
+    /// If the provider or the store cannot answer, the cookies stay and the page can be loaded again. If many tabs
+    /// began sign-ins and the cookie was shortened, the sign-in restarts by itself: the provider knows the user by
+    /// then.
     ///
-    /// - Parameter named: The provider of a callback path with a name. `nil` for the path without one.
+    /// - Parameter named: The provider of a callback path with a name. `nil` for the path without a name.
     func comeBack(_ request: EndpointRequest, _ named: BrowserSignInFlow?) async -> EndpointResponse {
         guard request.method != "POST" else { return self.take(request, named) }
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
@@ -31,7 +32,7 @@ extension BrowserSessionEndpoints {
             flow = flows.first { flow in pending.map(flow.began) ?? true }
         }
         guard let flow else {
-            // A provider, or a page it was led to, returned a sign-in that began at another provider.
+            // A provider or some other page sent the browser back for a sign-in that began at another provider.
             let refusal = NotDone(.signInStateMismatch, detail: "the sign-in began at another provider")
             (named ?? flows[0]).record(refusal, .web, request.requester)
             return self.refuse(refusal.reason, request, fields: cleared)
@@ -53,7 +54,7 @@ extension BrowserSessionEndpoints {
     private static let posted = "posted"
 
     /// Answers `POST /.sallyport/callback`, for a provider that answers with a form: 303 to the same path by GET, with
-    /// the sealed answer (`PostedAnswer`). It changes no state, so anyone may post it any number of times.
+    /// the sealed answer (`PostedAnswer`). The POST changes no state, so anyone may repeat it.
     private func take(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointResponse {
         guard request.isNavigation else { return self.refuse(.signInNotNavigation, request) }
         guard let flow = named ?? self.ways.flows.first, request.query.isEmpty,
@@ -77,7 +78,7 @@ extension BrowserSessionEndpoints {
     /// Completes a sign-in at this provider.
     ///
     /// - Parameters:
-    ///   - pending: The state that the browser kept. `nil` if it kept none that can be read.
+    ///   - pending: The state that the browser kept. `nil` if there is no readable state.
     ///   - cleared: The fields that make the browser forget the state.
     private func completeSignIn(
         _ request: EndpointRequest,
@@ -124,7 +125,7 @@ extension BrowserSessionEndpoints {
             let way = self.lastWay.note(flow.name, among: self.ways, request)
             return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {
-            // A client that requires a level gets an error if it was not reached, and the user sees no page about it.
+            // If a level that a client requires was not reached, the client gets an error, and the user sees no page.
             if error.reason == .signInInsufficient, demand.aal != nil, AuthorizationEndpoint.leadsHere(returnTo) {
                 return .seeOther(returnTo, fields: cleared)
             }

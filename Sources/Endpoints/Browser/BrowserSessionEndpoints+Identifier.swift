@@ -47,8 +47,8 @@ extension BrowserSessionEndpoints {
         return await answer(demand.hinting(at: address), address)
     }
 
-    /// Answers `POST /.sallyport/login` with an address only: 303 to the provider whose domains include it, or the page
-    /// with all ways to sign in, with the address in the password form.
+    /// Answers `POST /.sallyport/login` with an address only: 303 to the provider whose domains include the address.
+    /// Otherwise the page shows all ways to sign in, with the address in the password form.
     func identify(_ request: EndpointRequest, _ form: BodyParameters) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         return await self.identified(request, form, demand, again: { self.form(request, demand) }) { demand, address in

@@ -4,7 +4,7 @@ import Vocabulary
 
 extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login`. It begins the sign-in if there is only one way, or the query names a provider,
-    /// or the address in `login_hint` belongs to one. Otherwise the user chooses, or enters an address.
+    /// or the address in `login_hint` belongs to a provider. Otherwise the user chooses, or enters an address.
     func login(_ request: EndpointRequest) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let ways = self.ways.meeting(demand)
@@ -22,7 +22,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Redirects to the provider, even if a user is signed in: a route may require it. HEAD and prefetches do nothing.
+    /// Redirects to the provider, even if a user is signed in, as a route may require. HEAD and prefetches do nothing.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)

@@ -25,11 +25,11 @@ extension BrowserSessionEndpoints {
 
     /// Answers `POST /.sallyport/logout` once every loop has forgotten the session, or if there is no session. The
     /// answer is 303 to the provider's sign-out page if there is one, otherwise to `return_to`. If the store cannot
-    /// confirm the end, it is 503 with the page with the button.
+    /// confirm the end, the answer is 503 with the button's page.
     ///
     /// With `Accept: application/json`, the answer is 204, or 200 with the provider's sign-out page in `redirect_to`.
     ///
-    /// A token in a field, which no other site can make a browser send, takes precedence over the cookie.
+    /// A token in a header takes precedence over the cookie. No other site can make a browser send such a token.
     func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         if let token = request.credentials.explicitToken { return await self.signOut(token, request) }
         let form = try? BodyParameters(request, accepting: [.form])
@@ -59,7 +59,7 @@ extension BrowserSessionEndpoints {
     /// Ends the sessions that the request's cookies present.
     ///
     /// - Parameter path: A safe path on this host, where the browser goes in the end.
-    /// - Returns: The provider's sign-out page, if there is one, and the fields that clear the cookie.
+    /// - Returns: The provider's sign-out page, if any, and the fields that clear the cookie and other site data.
     func end(
         _ request: EndpointRequest,
         leadingTo path: String
@@ -74,8 +74,7 @@ extension BrowserSessionEndpoints {
     /// host where the sign-out began, or says that the user is signed out. The app's own pages would lead to a sign-in,
     /// and a provider that still has a session would sign the user in again without asking.
     ///
-    /// If the browser is signed in here, for example after going back in its history, the user is asked whether to sign
-    /// out.
+    /// If the browser is signed in here, e.g. after going back in its history, the user is asked whether to sign out.
     func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
         let place = request.only("state").flatMap { self.providerSignOut?.place(of: $0) }
         guard let place, place.path != "/" else {

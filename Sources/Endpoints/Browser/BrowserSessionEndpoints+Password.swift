@@ -5,7 +5,7 @@ import Vocabulary
 /// The sign-in page with the form for a password.
 extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login` with the form and links to the providers, even if a user is signed in. A route
-    /// may require a new sign-in, whose session replaces the current one.
+    /// may require a new sign-in. Its session replaces the current one.
     ///
     /// The form contains the login hint of `demand`. If `demand` is empty, a signed-in user can also continue.
     func askToSignIn(
@@ -42,7 +42,7 @@ extension BrowserSessionEndpoints {
     /// Returns the notice for the reason why the browser comes to the sign-in page.
     private func sentence(_ notice: SignInNotice) -> Page.Notice {
         let lifetimes = self.sessions.lifetimes(withTransfers: self.hasTransfers)
-        // The page has no words for a shorter time.
+        // The page has no words for a time under two minutes.
         func told(_ time: Duration?) -> Duration? { time.flatMap { $0 < .seconds(120) ? nil : $0 } }
         return switch notice {
         case .handoff: .handoff
@@ -52,7 +52,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns the session of a signed-in browser. `nil` if it has none, or if an actor uses it, who cannot continue.
+    /// Returns the browser's only session. `nil` if there is none, or an actor uses it. An actor cannot continue.
     private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
         guard !request.credentials.sessionCookies.isEmpty,
             let live = try? await self.sessions.presented(by: request.requester), live.count == 1,

@@ -5,9 +5,9 @@ import Vocabulary
 /// The endpoints for browsers under `/.sallyport/`: sign-in, sign-out and the session document on every host, and a
 /// provider's callback on hosts with endpoints.
 package struct BrowserSessionEndpoints: Sendable {
-    /// Returns the path where a provider's sign-out ends, which is registered at the provider.
+    /// Returns the path where a provider's sign-out ends. It must be registered at the provider.
     package static func signedOutPath(by design: PageDesign) -> String { design.path(Page.signedOut) }
-    /// Returns the path to which a provider sends browsers back, which is registered at the provider.
+    /// Returns the path to which a provider sends browsers back. It must be registered at the provider.
     package static func callbackPath(by design: PageDesign) -> String {
         design.base.isEmpty ? self.callback : OAuth2ProxyEndpoints.callback
     }
@@ -15,8 +15,8 @@ package struct BrowserSessionEndpoints: Sendable {
     /// The path of the callback, unless the paths of oauth2-proxy are served.
     static let callback = "/.sallyport/callback"
 
-    /// Returns the callback path of one of several providers. Each has its own, so that one provider's answer is never
-    /// mistaken for another's (mix-up, RFC 9700 4.4.2.2). A `nil` name means the only provider.
+    /// Returns the callback path of one of several providers. Each provider has its own path, so that no answer is
+    /// mistaken for another provider's (mix-up, RFC 9700 4.4.2.2). A `nil` name means the only provider.
     package static func callbackPath(of name: String?, by design: PageDesign) -> String {
         name.map { design.path(self.callback(of: $0)) } ?? self.callbackPath(by: design)
     }
@@ -110,9 +110,9 @@ package struct BrowserSessionEndpoints: Sendable {
             }
     }
 
-    /// If the link carries a session-transfer token, redirects with it to the page that the sign-in would lead back to.
-    /// That page's route judges the token. If the token is refused, the browser comes back without it. `nil` if there
-    /// is no token, or if no token suffices because the user has to authenticate again.
+    /// If the link carries a session-transfer token, redirects with the token to the page that the sign-in would lead
+    /// back to. That page's route judges the token. If it refuses, the browser returns without the token. `nil` if
+    /// there is no token, or if no token suffices because the user has to authenticate again.
     ///
     /// The token is passed only to the page of this host that the link names, and is never part of a `return_to`.
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {

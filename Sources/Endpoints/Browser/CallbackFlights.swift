@@ -2,8 +2,8 @@ import Synchronization
 import Vocabulary
 
 /// The callbacks that are being answered. If a browser sends a callback several times at once (a double click, an
-/// impatient reload), its code is redeemed only once and all get that answer. A provider may treat a second use as
-/// theft and revoke the tokens of the first (RFC 6749 4.1.2).
+/// impatient reload), its code is redeemed only once, and all requests get that answer. A provider may treat a second
+/// use as theft and revoke the tokens of the first use (RFC 6749 4.1.2).
 final class CallbackFlights: Sendable {
     /// One browser's return: the state it kept, the sessions to replace, and the provider's answer.
     struct Key: Hashable {

@@ -7,8 +7,8 @@ import Vocabulary
 /// Logout 1.0) and `/v2/logout` (Auth0's).
 ///
 /// They end the sessions that `/.sallyport/logout` ends, and then redirect to a URL that the client has registered. A
-/// confirmation page or the provider's sign-out page leads back to the request. The browser has no session by then, and
-/// is redirected at once. The user is asked first, unless an id_token proves that the client knows the user
+/// confirmation page or the provider's sign-out page leads back here. The browser has no session by then, and is
+/// redirected to the URL at once. The user is asked first, unless an id_token proves that the client knows the user
 /// (RP-Initiated Logout 2), or no other site can have made the request.
 package struct ClientLogoutEndpoints: Sendable {
     private let browser: BrowserSessionEndpoints
@@ -146,7 +146,7 @@ struct ClientLogout: Sendable {
             if let clientID, clientID != token.clientID { self.objection = .oauthInvalidRequest }
             self.clientID = token.clientID
         }
-        // A URL must be registered by a client.
+        // URLs are registered by clients: without a client, the browser stays here.
         guard let clientID = self.clientID, self.objection == nil else { return }
         guard let client = clients.client(clientID) else {
             self.objection = .oauthInvalidClient
@@ -167,7 +167,7 @@ struct ClientLogout: Sendable {
         return target + (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("state", state)])
     }
 
-    /// Returns the path and query of this request without `id_token_hint`, for a browser that has no session then.
+    /// Returns the path and query of this request for the browser's return, without `id_token_hint`.
     func path(_ path: String, _ names: Names) -> String {
         var parameters: [(String, String)] = []
         if let clientID = self.clientID { parameters.append(("client_id", clientID)) }
@@ -177,8 +177,8 @@ struct ClientLogout: Sendable {
     }
 
     /// Returns whether the user need not be asked: the client has an id_token of the signed-in user, or no other site
-    /// made the request. Otherwise the user decides, because a hint is about the client's session, which may differ
-    /// from the browser's.
+    /// made the request. Otherwise the user decides, because the client's session may belong to another user than the
+    /// browser's.
     func isProven(for live: [FoundSession], _ request: EndpointRequest) -> Bool {
         switch self.hint {
         case .own(let token): live.allSatisfy { $0.session.identity.id.isExactly(token.subject) }

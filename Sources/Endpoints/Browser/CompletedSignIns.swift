@@ -3,18 +3,18 @@ import Vocabulary
 /// The cookie with the times of the latest sign-ins that gave the browser a session on this host, at the provider or
 /// with a ticket of another host. If the browser still has no session, another redirect would not help.
 struct CompletedSignIns: Sendable {
-    /// The name of the session cookie, which begins this cookie's name.
+    /// The name of the session cookie. This cookie's name begins with it.
     let sessionCookie: String
 
-    /// The number of completed sign-ins within `period` that indicates a loop, in which something loses the sessions.
+    /// The number of completed sign-ins within `period` that indicates a loop: something loses the sessions.
     var most = 3
     var period: Duration = .seconds(60)
 
     private static let label = "recent"
 
-    /// Returns the cookie for sign-ins at a provider's own pages. The gateway does not notice their end. The period is
-    /// short, because a loop repeats within moments. The limit is higher, because a user may open several pages at
-    /// once.
+    /// Returns the cookie for sign-ins at a provider's own pages. The gateway does not notice when such a sign-in ends.
+    /// The period is short, because a loop repeats within moments. The limit is higher, because a user may open several
+    /// pages at once.
     static func begun(sessionCookie: String) -> CompletedSignIns {
         CompletedSignIns(sessionCookie: sessionCookie, most: 6, period: .seconds(10))
     }

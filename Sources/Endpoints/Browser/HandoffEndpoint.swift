@@ -7,11 +7,9 @@ import Vocabulary
 
 /// The page on every host where the user confirms a sign-in by link.
 ///
-/// ```
-/// page with a token  ->  /.sallyport/handoff, which asks  ->  POST  ->  the page, whose navigation consumes the token
-/// ```
-/// The token is sealed in a cookie from the first step on. The answer to the POST moves it into the attempt cookie, so
-/// that it is consumed by the rules of the page's route, like a token in the query.
+/// ``` page with a token  ->  /.sallyport/handoff, which asks  ->  POST  ->  the page, whose navigation consumes the
+/// token ``` The token is sealed in a cookie from the first step on. The answer to the POST moves the token into the
+/// attempt cookie. The page's route then consumes it by its rules, like a token in the query.
 package struct HandoffEndpoint: Sendable {
     private let handoff: HandoffConsumer
     private let confirmation: HandoffConfirmation
@@ -65,7 +63,7 @@ package struct HandoffEndpoint: Sendable {
             requestID: request.requestID
         )
         handoff.certificate = requester.certificate
-        // The link may come from another site, which must not sign a user out.
+        // The link may come from another site, and no other site may sign a user out.
         handoff.endsOtherUser = false
         let preview: HandoffPreview
         do throws(NotDone) {

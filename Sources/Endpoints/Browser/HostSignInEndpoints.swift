@@ -11,7 +11,8 @@ import Vocabulary
 /// ```
 /// A browser that a handoff signed in on B reaches A by `/.sallyport/adopt`, and A then asks B for a ticket.
 ///
-/// Every step is a GET that only a page load may make, and every failure is a page, so that there are no loops.
+/// Only page loads and a posted sign-in form may begin a step. There are no loops: a failure is a page, or leads a
+/// browser from a handoff back to its page.
 package struct HostSignInEndpoints: Sendable {
     let tickets: HostTickets
     let cookies: RequestCookies
@@ -40,7 +41,8 @@ package struct HostSignInEndpoints: Sendable {
     /// Returns these endpoints and `endpoints`. The sign-in page redirects on hosts whose users sign in elsewhere.
     /// Without such hosts, returns only `endpoints`.
     ///
-    /// - Parameter leads: False if the provider's own cookie is valid on every host: its page leads back by itself.
+    /// - Parameter leads: False if the provider's cookie is valid on every host. The provider's page then leads back by
+    ///   itself.
     package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
         guard self.tickets.hosts.isShared else { return endpoints }
         guard leads else { return endpoints + self.own }
@@ -84,7 +86,7 @@ package struct HostSignInEndpoints: Sendable {
     // MARK: The host that asks
 
     /// Redirects `/.sallyport/login` to the host where this host's users sign in, with a cookie for the nonce. `nil` if
-    /// they sign in here. Of a posted form only `return_to` is read, because no password is checked on this host.
+    /// they sign in here. Only `return_to` of a posted form is read, because this host checks no passwords.
     private func leaveToSignIn(_ request: EndpointRequest) -> EndpointResponse? {
         guard let issuer = self.tickets.hosts.signInHost(of: request.authority) else { return nil }
         guard request.method != "HEAD" else { return .noContent() }
@@ -231,8 +233,8 @@ package struct HostSignInEndpoints: Sendable {
         }
     }
 
-    /// Answers a ticket without its nonce: the browser did not request it, has used it, or lost or refused the cookie.
-    /// The ticket is not looked up.
+    /// Answers a ticket without its nonce: the browser did not request the ticket, has used it, or lost or refused the
+    /// cookie. The ticket is not looked up.
     private func useWithoutNonce(
         _ request: EndpointRequest,
         _ requester: Requester,
@@ -270,7 +272,7 @@ package struct HostSignInEndpoints: Sendable {
             return self.refuse(.ticketMalformed, request)
         }
         let requester = request.requester
-        // Any session here stays: a handoff on one host does not change the user of another.
+        // Any session here stays: a handoff on one host does not change the user of another host.
         let hasSession = (try? await self.tickets.hasSession(requester)) ?? true
         let isSignedIn = hasSession || requester.cookies.count > 1
         guard link.isCurrent, !isSignedIn else { return .seeOther(issuer.origin + link.page.target) }

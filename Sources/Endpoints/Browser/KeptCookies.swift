@@ -2,10 +2,10 @@ import Vocabulary
 
 /// The cookies for one purpose that a browser keeps while it is on another site, one for each tab.
 ///
-/// A browser that restores its tabs may need many at once, but a request has room for few. The oldest are then
-/// shortened: they can no longer be completed, but still have the page that the browser wanted.
+/// A browser that restores its tabs may need many cookies at once, but their total size is limited. The oldest cookies
+/// are then shortened: their sign-ins cannot be completed, but the page that the browser wanted stays known.
 struct KeptCookies: Sendable {
-    /// The name of the session cookie, which begins the names of these cookies.
+    /// The name of the session cookie. The names of these cookies begin with it.
     let sessionCookie: String
     /// The part of the names between the session cookie's name and the id.
     let prefix: String
@@ -18,7 +18,7 @@ struct KeptCookies: Sendable {
     private static let mostShort = 20
     /// The lifetime of a shortened cookie. Users often leave tabs alone for a while.
     private static let shortLifetime = Duration.seconds(3600)
-    /// The maximum size of all cookies in bytes. A request may have 16 KiB of cookies, and the app needs some of them.
+    /// The maximum size of all cookies in bytes. A request may have 16 KiB of cookies, and the app needs some of it.
     private static let room = 8192
 
     /// The content of a cookie under another id.
@@ -34,8 +34,8 @@ struct KeptCookies: Sendable {
         return request.credentials.companion(self.prefix + id) ?? request.credentials.companion(self.shortPrefix + id)
     }
 
-    /// Returns the `Set-Cookie` fields that keep a new value and shorten the oldest values if there is no room for all.
-    /// The fields also clear values that are expired or unreadable, or for which there is no room.
+    /// Returns the `Set-Cookie` fields that keep a new value, and shorten the oldest values if a limit is exceeded. The
+    /// fields also clear values that are expired, unreadable, or beyond a limit even when shortened.
     ///
     /// - Parameter read: Reads a value with its id. Returns `nil` if the gateway did not make it.
     func keep(
@@ -62,7 +62,7 @@ struct KeptCookies: Sendable {
         short.sort { $0.kept.begunAt < $1.kept.begunAt }
         var shortSize = short.reduce(0) { $0 + $1.size }
         while size + shortSize > Self.room || short.count > Self.mostShort, let first = short.first {
-            // A whole cookie is shortened if this saves at least a quarter, so that no tab is forgotten.
+            // A whole cookie is shortened if this saves at least a quarter of it, so that no tab is forgotten.
             if short.count <= Self.mostShort, let oldest = whole.first, let value = oldest.kept.shortened(),
                 value.bytes.count * 4 <= oldest.size * 3
             {

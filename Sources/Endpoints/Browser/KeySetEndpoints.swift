@@ -8,8 +8,8 @@ import Vocabulary
 package struct KeySetEndpoints: Sendable {
     /// The time for which a cache may keep the set.
     package static let maxAge = Duration.seconds(300)
-    /// The time for which a key is published before it may sign. It must be longer than verifiers cache the set.
-    /// Libraries refresh it at their own pace, for example mod_auth_openidc once an hour.
+    /// The time for which a key is published before it may sign. Verifiers must not cache the set for longer. Libraries
+    /// refresh the set at their own pace, for example mod_auth_openidc once an hour.
     package static let settlingTime = Duration.seconds(3600)
 
     private let assertions: JWKSet

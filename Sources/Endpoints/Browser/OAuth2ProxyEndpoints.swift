@@ -2,8 +2,8 @@ import Pages
 package import Settings
 import Vocabulary
 
-/// The paths of oauth2-proxy, for proxy configurations that were written for it. They lead to the gateway's own pages,
-/// which are also served under `/oauth2/`, because proxies with these configurations forward no other path.
+/// The paths of oauth2-proxy, for proxy configurations that were written for it. They lead to the gateway's own pages.
+/// These pages are also served under `/oauth2/`, because such proxies forward no other path.
 package struct OAuth2ProxyEndpoints: Sendable {
     private static let signInPaths = ["/oauth2/start", "/oauth2/sign_in"]
     private static let signOutPath = "/oauth2/sign_out"
@@ -61,7 +61,8 @@ package struct OAuth2ProxyEndpoints: Sendable {
         return (request.origin, self.page(wanted))
     }
 
-    /// Returns the wanted page, or `/` for a page under `/oauth2/`. nginx names such a page if a user opens it: a loop.
+    /// Returns the wanted page, or `/` for a page under `/oauth2/`. If a user opens such a page, nginx names it, and a
+    /// sign-in would loop.
     private func page(_ values: [String]) -> String {
         let page = ReturnTo.page(values, without: self.handoffParameter)
         return page.hasPrefix("\(PageDesign.oauth2ProxyBase)/") ? "/" : page

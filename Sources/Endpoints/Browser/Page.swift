@@ -11,7 +11,7 @@ enum Page {
     /// The field that marks the form for the address only, without a password.
     static let identifierFirst = "identifier_first"
 
-    /// The sentence that a page shows above its form. None reveals whether a user exists.
+    /// The sentence that a page shows above its form. No sentence reveals whether a user exists.
     enum Notice: Sendable {
         case refused
         case incomplete
@@ -67,7 +67,7 @@ enum Page {
         }
 
         func html(in language: PageLanguage) -> String {
-            // Sentences that report no error of the user.
+            // True for sentences that report no failure.
             let isCalm =
                 switch self {
                 case .again, .handoff, .ended, .idle, .expired: true
@@ -113,8 +113,8 @@ enum Page {
     }
 
     /// Shows the typed password on request, and hides it on submit so that password managers recognize the field. Also
-    /// says whether Caps Lock was on at the last key in the field, unless a password manager pressed it. The hint stays
-    /// when the field loses focus: otherwise the button would move away under the pointer that presses it.
+    /// says whether Caps Lock was on at the last key or click in the field; a password manager's key may not tell. The
+    /// hint stays when the field loses focus: otherwise the button would move while the user presses it.
     private static let passwordScript = WebPage.Script(
         """
         const box=document.getElementById("show"),field=document.getElementById("password"),\
@@ -178,7 +178,7 @@ enum Page {
     ///
     /// - Parameters:
     ///   - offersToStay: Whether the user can choose to stay signed in after the browser closes.
-    ///   - current: The browser's session. `nil` if it has none that suffices.
+    ///   - current: The browser's session. `nil` if no session suffices.
     ///   - identifier: The user's input, which the form shows again.
     ///   - reason: The reason of a refusal, which decides the status. `nil` for 200.
     static func signIn(
@@ -309,7 +309,7 @@ enum Page {
 
     /// Returns the page that says that the user is signed out.
     ///
-    /// - Parameter signIn: The path or URL of the sign-in page that it links to.
+    /// - Parameter signIn: The path or URL of the sign-in page that the page links to.
     static func signedOut(_ request: EndpointRequest, signIn: String) -> EndpointResponse {
         let pages = request.pages
         return .page(

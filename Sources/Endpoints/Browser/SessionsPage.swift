@@ -74,8 +74,8 @@ package struct SessionsPage: Sendable {
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let found = try await self.users.all(withUserOf: current)
-        // The current session comes first: users look for it, and compare other sessions with it. The app from which it
-        // comes is next.
+        // The current session comes first: users look for it, and compare other sessions with it. Other sessions of its
+        // sign-in come next.
         let own = found.filter { $0.key != current.key && $0.isSignIn(of: current) }
         let others = found.filter { !$0.isSignIn(of: current) }
         let pages = request.pages
@@ -151,7 +151,7 @@ package struct SessionsPage: Sendable {
         return HTMLText.escaped(language.text(.sessionsSeen, ["time": place])).replacing(place, with: element)
     }
 
-    /// Returns a time to the minute, without a place for a line break.
+    /// Returns a time to the minute, in which no line can break.
     private static func text(_ time: UnixTime) -> String {
         let text = time.rfc3339
         return "\(text.prefix(10).replacing("-", with: "\u{2011}"))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
@@ -172,7 +172,7 @@ enum DeviceName {
         ("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"),
         ("Macintosh", "Mac"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
     ]
-    /// The programs in the order in which they are tried, because most programs also claim to be others.
+    /// The programs in the order in which they are tried, because most programs also claim to be other programs.
     private static let programs = [
         ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
         ("Chrome/", "Chrome"), ("Safari/", "Safari"),

@@ -61,7 +61,7 @@ extension [SignInWay] {
 package struct SignInWays: Sendable {
     let all: [SignInWay]
 
-    /// Creates the list of ways. `nil` if it is empty.
+    /// Creates the list of ways. `nil` if `all` is empty.
     package init?(_ all: [SignInWay]) {
         guard !all.isEmpty else { return nil }
         self.all = all
@@ -73,8 +73,8 @@ package struct SignInWays: Sendable {
     /// Whether the only way is a provider whose own cookie is valid on every host.
     package var areProvidersPages: Bool { if case .pages? = self.only?.kind { true } else { false } }
 
-    /// Returns the ways that a demand allows, or all ways if it allows none, for example because a user changed the
-    /// link. A route or client that requires a provider checks the session as well.
+    /// Returns the ways that a demand allows, or all ways if the demand allows none, for example because a user changed
+    /// the link. A route or client that requires a provider checks the session as well.
     func meeting(_ demand: SignInDemand) -> [SignInWay] {
         let meeting = self.all.filter { demand.providers.contains($0.name) }
         return meeting.isEmpty ? self.all : meeting
@@ -98,7 +98,7 @@ struct LastWay: Sendable {
     /// The lifetime of the cookie in seconds, the longest that browsers allow (RFC 6265bis 5.5).
     private static let age = 400 * 86_400
 
-    /// The name of the session cookie, which begins this cookie's name.
+    /// The name of the session cookie. This cookie's name begins with it.
     let sessionCookie: String
 
     /// Returns the way in the cookie. `nil` if there is no cookie, or if `ways` do not contain its way.

@@ -22,7 +22,7 @@ package enum TypedAddress {
             narrow.append(Unicode.Scalar(value) ?? scalar)
         }
         let address = String(narrow)
-        // A text that is not an address is a user name, which may have these characters.
+        // A text that is not an address is a user name. User names may have these characters.
         return EmailAddress(address) == nil ? String(String.UnicodeScalarView(typed)) : address
     }
 

@@ -29,7 +29,7 @@ struct FlowDocument: Sendable {
     var complaint: Complaint?
     /// The user's input, which the form shows again.
     var identifier = ""
-    /// The app's code, in an answer to the app. `nil` to show none.
+    /// The app's exchange code, only in an answer to the app. `nil` if the answer contains no code.
     var code: Secret?
 
     static func path(_ kind: KeptFlow.Kind) -> String { "/self-service/\(kind.rawValue)" }

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Refusals in the envelope of Ory's herodot, which Kratos clients parse: they require `message`, but often not `id`.
+/// Refusals in the envelope of Ory's herodot. Kratos clients parse them: they require `message`, but often not `id`.
 enum Herodot {
     private static let texts: [Int: (status: String, message: String)] = [
         400: ("Bad Request", "The request was malformed or contained invalid parameters"),
@@ -68,7 +68,7 @@ enum Herodot {
         return self.error(error.reason, text, to: request, retryAfter: error.retryAfter)
     }
 
-    /// Returns 422 with the URL to which the app sends its user's browser. It is not a refusal.
+    /// Returns 422 with the URL to which the app sends its user's browser. This answer is not a refusal.
     static func browserNeeded(_ url: String, to request: EndpointRequest) -> EndpointResponse {
         self.envelope(
             422,
@@ -126,7 +126,7 @@ enum Herodot {
 }
 
 extension Endpoint {
-    /// Returns an endpoint at a Kratos path, whose clients get all refusals in Kratos's format.
+    /// Returns an endpoint at a Kratos path. Its clients get all refusals in Kratos's format.
     static func kratos(
         _ path: String,
         _ methods: [String],

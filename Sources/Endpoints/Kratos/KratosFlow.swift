@@ -11,7 +11,7 @@ import Vocabulary
 /// ```
 ///
 /// The last bit of byte 5 says whether state is stored under the id (`KeptFlow`). Other flows need no state: any client
-/// may request a flow, and having one proves nothing.
+/// may request a flow, and the id of a flow proves nothing.
 struct KratosFlow: Sendable, Equatable {
     let kind: KeptFlow.Kind
     let id: String
@@ -24,13 +24,13 @@ struct KratosFlow: Sendable, Equatable {
 
 /// Issues and recognises flows of one kind.
 struct KratosFlows: Sendable {
-    /// The lifetime of a flow without stored state, which is Kratos's default.
+    /// The lifetime of a flow without stored state. It is Kratos's default.
     private static let lifetime: Duration = .seconds(3600)
     /// The maximum time by which another node's clock may be ahead.
     private static let skew: Duration = .seconds(300)
 
     private let kind: KeptFlow.Kind
-    /// The keys that recognise flows. The first also issues them.
+    /// The keys that recognise flows. The first key also issues flows.
     private let keys: [HMACKey]
     private let clock: Clock
 
@@ -47,7 +47,7 @@ struct KratosFlows: Sendable {
 
     /// Issues a flow.
     ///
-    /// - Parameter isKept: Whether state will be stored under its id.
+    /// - Parameter isKept: Whether state will be stored under the flow's id.
     func issue(isKept: Bool = false) -> KratosFlow {
         let seconds = UInt32(truncatingIfNeeded: self.clock.now().seconds)
         let time = (0..<4).map { UInt8(truncatingIfNeeded: seconds >> (24 - 8 * UInt32($0))) }

@@ -19,7 +19,7 @@ enum UUIDText {
 
     /// Returns the sixteen bytes of a UUID in either case. `nil` if the text is not a UUID.
     static func bytes(_ text: String) -> [UInt8]? {
-        // Most ids are not UUIDs, and most of those have another length.
+        // A quick check: most ids are not UUIDs, and have another length.
         guard text.utf8.count == 36 else { return nil }
         let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
         guard digits.count == 32 else { return nil }
@@ -27,7 +27,7 @@ enum UUIDText {
         return bytes.count == 16 && self.text(bytes) == text.lowercased() ? bytes : nil
     }
 
-    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8), which implies nothing about their origin.
+    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8). This version implies nothing about the bytes' origin.
     static func stamp(_ bytes: inout [UInt8]) {
         bytes[6] = 0x80 | bytes[6] & 0x0F
         bytes[8] = 0x80 | bytes[8] & 0x3F

@@ -53,7 +53,7 @@ extension NativeFlowEndpoints {
         return Herodot.browserNeeded(url, to: request)
     }
 
-    /// Returns whether Kratos would answer with JSON: the request's body is JSON, or JSON is all it accepts.
+    /// Returns whether Kratos would answer with JSON: the request's body is JSON, or the client accepts only JSON.
     private static func speaksJSON(_ request: EndpointRequest) -> Bool {
         ["accept", "content-type"].contains { name in
             let type = (request.field(name) ?? "").prefix { $0 != ";" }

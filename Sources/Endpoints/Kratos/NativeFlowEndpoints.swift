@@ -48,8 +48,8 @@ package struct NativeFlowEndpoints: Sendable {
         } + [self.exchangeEndpoint, Self.others]
     }
 
-    /// Kratos's other flows, such as settings and recovery, which the gateway does not support. An app that asks for
-    /// one gets Kratos's answer to an unknown path, and the request does not reach the app behind the gateway.
+    /// Kratos's other flows, for example settings and recovery. The gateway does not support them. Requests get
+    /// Kratos's answer to an unknown path, and do not reach the app behind the gateway.
     private static let others = Endpoint.kratos(
         "/self-service/**",
         ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -159,7 +159,7 @@ package struct NativeFlowEndpoints: Sendable {
 
     // MARK: Submit
 
-    /// Answers `POST /self-service/{login,registration}?flow=`, and GET, which has the parameters in the query.
+    /// Answers `POST /self-service/{login,registration}?flow=` of an app, and GET of a browser (`open`).
     private func submit(_ request: EndpointRequest, _ kind: KeptFlow.Kind) async -> EndpointResponse {
         await self.found(request, kind, in: "flow") { flow, kept in
             var document = self.document(flow, kept, request)
@@ -233,7 +233,7 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// Returns 200 with the session and its token, which is shown only once.
+    /// Returns 200 with the session and its token. The token is shown only once.
     func signedIn(_ token: Secret, _ session: Session, _ request: EndpointRequest) -> EndpointResponse {
         let now = self.sessions.clock.now()
         return .json(200, SessionDocument.signedIn(token, session, origin: request.origin, now: now))

@@ -11,8 +11,8 @@ package struct NativeSessionEndpoints: Sendable {
     private let accessTokens: AccessTokenSessions?
 
     /// - Parameters:
-    ///   - resolvers: The resolvers that find the sessions for `whoami`. `nil` to read each from the store.
-    ///   - accessTokens: The finder of access tokens' sessions. `nil` if no access token is accepted.
+    ///   - resolvers: The resolvers that find the sessions for `whoami`. `nil` to read each session from the store.
+    ///   - accessTokens: Finds the sessions of access tokens. `nil` if no access token is accepted.
     package init(
         sessions: SessionService,
         resolvers: SessionResolvers? = nil,
@@ -35,8 +35,8 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// Answers `/sessions/whoami` with the session of `X-Session-Token`, otherwise of the cookie, otherwise of
-    /// `Authorization`. The first decides. As in Kratos, a cookie that is not the gateway's is skipped. An access token
-    /// of the gateway must have the scope `openid`.
+    /// `Authorization`. The first that is present decides. As in Kratos, a cookie that is not the gateway's is skipped.
+    /// An access token of the gateway must have the scope `openid`.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.parameters("tokenize_as").isEmpty else {
@@ -65,7 +65,7 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// Returns the live session that the request presents, read from the store, for listing and ending sessions. An
-    /// access token must have the scope `sessions`, including one of the provider, which apps also show to APIs.
+    /// access token, even of the provider, must have the scope `sessions`: apps also show access tokens to APIs.
     ///
     /// - Throws: The causes that `Herodot.refused` turns into answers.
     func presented(_ request: EndpointRequest) async throws -> PresentedSession {

@@ -4,8 +4,8 @@ import Vocabulary
 
 /// A session in the format of Kratos's API, for `whoami`, native sign-in and the browser's session document.
 ///
-/// It contains public ids only: no token, cookie or key (CVE-2024-39315). They are UUIDs (`KratosID`), while headers
-/// and logs have the gateway's and the provider's own ids. `external_id` has the provider's id of the user.
+/// It contains public ids only: no token, cookie or key (CVE-2024-39315). These ids are UUIDs (`KratosID`), while
+/// headers and logs have the gateway's and the provider's own ids. `external_id` has the provider's id of the user.
 enum SessionDocument {
     /// The methods that Kratos clients know. Clients also require `schema_id` and `schema_url` in an identity.
     private static let knownMethods: Set<String> = [
@@ -49,7 +49,6 @@ enum SessionDocument {
         return json
     }
 
-    /// Writes the document as one value.
     static func write(
         _ session: Session,
         origin: String,

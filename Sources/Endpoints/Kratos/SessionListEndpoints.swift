@@ -7,7 +7,7 @@ package struct SessionListEndpoints: Sendable {
     private let users: UserSessions
     private let native: NativeSessionEndpoints
 
-    /// - Parameter accessTokens: The finder of access tokens' sessions. `nil` if no access token is accepted.
+    /// - Parameter accessTokens: Finds the sessions of access tokens. `nil` if no access token is accepted.
     package init(users: UserSessions, accessTokens: AccessTokenSessions? = nil) {
         self.users = users
         self.native = NativeSessionEndpoints(sessions: users.sessions, accessTokens: accessTokens)
@@ -133,7 +133,7 @@ package struct SessionListEndpoints: Sendable {
         return .noContent()
     }
 
-    /// Answers `PATCH /sessions/{id}/extend` with the session: extends its idle timeout like a use, not its lifetime.
+    /// Answers `PATCH /sessions/{id}/extend` with the session. Only its idle timeout restarts, not its lifetime.
     private func extend(
         _ current: FoundSession,
         _ request: EndpointRequest

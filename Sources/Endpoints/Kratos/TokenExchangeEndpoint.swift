@@ -9,8 +9,9 @@ extension NativeFlowEndpoints {
         .kratos("/sessions/token-exchange", ["GET"], outlivesClient: true, answer: self.exchange)
     }
 
-    /// Answers with a session token for the app's code and the code that the browser brought back. 422 with the flow if
-    /// the user has not signed in. Unknown, expired, mismatched and used codes get one answer.
+    /// Answers with a session token for the app's code and the code that the browser brought back. If the sign-in
+    /// failed, the answer is 422 with the flow, or 404 in the documented dialect. Unknown, expired, mismatched and used
+    /// codes get one answer.
     @Sendable
     private func exchange(_ request: EndpointRequest) async -> EndpointResponse {
         let isDocumented = self.settings.dialect == .documented
@@ -47,7 +48,7 @@ extension NativeFlowEndpoints {
 
     /// Refuses codes, with the wording of the API description that the operator's apps follow.
     ///
-    /// - Parameter hasEnded: Whether the codes can never give a session. If false, they are unknown, unfinished,
+    /// - Parameter hasEnded: Whether the codes can never give a session. If false, the codes are unknown, unfinished,
     ///   expired, mismatched or used.
     private func refuse(
         _ reason: Reason,

@@ -8,7 +8,7 @@ struct ClientQuery {
         let sentence: String
     }
 
-    /// The largest page, as in Auth0.
+    /// The maximum number of clients in a page, as in Auth0.
     private static let largestPage = 100
 
     private let page: Int
@@ -18,7 +18,7 @@ struct ClientQuery {
     private let includesFields: Bool
     private let types: Set<String>
 
-    /// Reads the query. An unsupported parameter is refused, because it must not seem to filter.
+    /// Reads the query. An unsupported parameter is refused, so that it does not seem to filter.
     init(_ request: EndpointRequest, ofList isList: Bool) throws(Fault) {
         let known = ["fields", "include_fields"] + (isList ? ["page", "per_page", "include_totals", "app_type"] : [])
         // The gateway has no global and no third-party clients, so only these values are accepted.

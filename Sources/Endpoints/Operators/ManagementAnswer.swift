@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Answers in the format of Auth0's Management API, whose clients do not parse problem documents.
+/// Answers in the format of Auth0's Management API. Its clients do not parse problem documents.
 enum ManagementAnswer {
     /// Makes refusals outside the handlers, e.g. for a wrong method or an invalid token.
     static let envelope: RefusalEnvelope = { reason, requestID in

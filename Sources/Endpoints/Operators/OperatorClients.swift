@@ -104,7 +104,7 @@ package struct OperatorClients: Sendable {
         }
     }
 
-    /// Returns Auth0's object, with the client's source and its differences from the file in `sallyport`.
+    /// Returns Auth0's object. Its member `sallyport` has the client's source and its differences from the file.
     private static func object(_ client: ListedClient) -> JSONValue {
         var own: [String: JSONValue] = [
             "source": .string(!client.isInFile ? "runtime" : client.drift.isEmpty ? "file" : "file and runtime")
@@ -224,7 +224,7 @@ package struct OperatorClients: Sendable {
         _ caller: OperatorGate.Caller,
         _ request: EndpointRequest
     ) {
-        // The call was recorded before it was answered. This event says what it changed.
+        // The call was recorded before it was answered. This event says what the call changed.
         _ = self.audit(
             AuditEvent(
                 .clientChanged,

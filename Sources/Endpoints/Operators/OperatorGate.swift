@@ -52,14 +52,14 @@ package struct OperatorGate: Sendable {
     private let tries: TryCounter?
     /// The limit for each address key. Calls with a valid token are never counted.
     private static let perAddress = RateLimit("operator.address", burst: 50, interval: .seconds(1))
-    /// The limit of recorded calls above `perAddress`: one a minute, because a flood must not fill the audit stream.
+    /// The limit of recorded calls above `perAddress`: one per minute, so that a flood does not fill the audit stream.
     private static let recorded = RateLimit("operator.throttled", burst: 1, interval: .seconds(60))
     /// The form of refusals. `nil` for problem documents.
     private var envelope: RefusalEnvelope?
 
     /// - Parameters:
     ///   - tokens: The tokens that are valid now. A reload changes them.
-    ///   - audit: Records every call before it is answered. Returns false if it has no room and the configuration
+    ///   - audit: Records every call before it is answered. Returns false if its buffer is full and the configuration
     ///     forbids unrecorded acts.
     ///   - tries: Limits calls without a valid token for each address. `nil` for no limit.
     package init(
@@ -119,7 +119,7 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// Records a call that is refused because of too many calls, but at most one a minute.
+    /// Records a call that is refused because of too many calls, but at most one per minute.
     private func recordThrottled(_ reason: Reason, _ act: Act, _ request: EndpointRequest, _ address: [UInt8]) async {
         do throws(NotDone) {
             try await self.tries?.count([RateBucket(Self.recorded, address)], or: reason)

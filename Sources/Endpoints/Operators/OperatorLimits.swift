@@ -47,7 +47,7 @@ package struct OperatorLimits: Sendable {
 
     private func clear(_ request: EndpointRequest) async -> EndpointResponse {
         let question = Self.question(request)
-        // The account is not recorded: it may be something that somebody typed by mistake.
+        // The account is not recorded, because somebody may have typed another text by mistake.
         let act = OperatorGate.Act(
             "limits.clear\(question.map { " of \($0.address.key)" } ?? "")",
             usage: Self.usage("DELETE")

@@ -26,7 +26,7 @@ package struct OperatorSessions: Sendable {
     /// A provider that is configured now.
     package struct Provider: Sendable {
         let name: String
-        /// The provider's name for itself in sessions. `nil` if it has none.
+        /// The name of the provider in its sessions. `nil` if the provider has none.
         let ownName: String?
 
         /// - Parameter named: The provider's settings.
@@ -41,7 +41,7 @@ package struct OperatorSessions: Sendable {
         /// The user's name in the request.
         let id: String
         let realm: Realm
-        /// The name of the user's provider for itself in sessions. `nil` if it has none.
+        /// The name of the user's provider in sessions. `nil` if the provider has none.
         let provider: String?
 
         /// The user's name in the audit stream.
@@ -109,8 +109,8 @@ package struct OperatorSessions: Sendable {
         return values.count == 1 ? self.user(values[0], request) : nil
     }
 
-    /// Returns the user with this id at the provider that the request names. Without a name it is the only provider,
-    /// the provider whose name the id begins with, or the provider called `default`. `nil` if no provider has the name,
+    /// Returns the user with this id at the provider that the request names. Without a name, it is the only provider,
+    /// the provider with whose name the id begins, or the provider `default`. `nil` if no provider has the name,
     /// because a sign-out must not seem to succeed, or if the name is repeated.
     func user(_ id: String, _ request: EndpointRequest) -> User? {
         let (names, known) = (request.parameters("provider"), self.providers())
@@ -176,7 +176,7 @@ package struct OperatorSessions: Sendable {
     /// The query parameters of a list.
     private static let choices: Set<String> = ["subject", "email", "provider", "page"]
 
-    /// Returns a filter for sessions of the requested provider, or of any. `nil` if no provider has the name.
+    /// Returns a filter for sessions of the requested provider, or of any provider. `nil` if no provider has the name.
     private func filter(_ request: EndpointRequest) -> ((FoundSession) -> Bool)? {
         let names = request.parameters("provider")
         guard let name = names.first else { return { _ in true } }
@@ -262,7 +262,7 @@ package struct OperatorSessions: Sendable {
     }
 
     /// Ends everything that came from a provider's session. The answer is 204 even if the gateway does not know the
-    /// session: it keeps no list of the provider's own tokens and cookies, which end by the session's id alone.
+    /// session. It keeps no list of the provider's own tokens and cookies: these end by the session's id alone.
     private func endProviderSession(_ request: EndpointRequest) async -> EndpointResponse {
         let (ids, names) = (request.parameters("provider_session"), request.parameters("provider"))
         let act = OperatorGate.Act(
@@ -273,7 +273,7 @@ package struct OperatorSessions: Sendable {
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
             let providers = self.providers().filter { provider in names.allSatisfy { $0.isExactly(provider.name) } }
                 .compactMap(\.ownName)
-            // Any other parameter would be ignored.
+            // Other parameters are refused, not ignored.
             guard ids.count == 1, (1...ProviderEvidence.longestSessionID).contains(ids[0].utf8.count), names.count <= 1,
                 !providers.isEmpty,
                 request.query.allSatisfy({ ["provider_session", "provider"].contains($0.name) })

@@ -4,10 +4,10 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// The endpoints, in front of Kratos, at which apps and browsers end Kratos's sessions or learn that a session has
-/// ended. Requests and answers are passed on unchanged. Before an answer is sent, the sessions that Kratos ended have
-/// ended on every gateway, with their tokens and cookies, what clients got for them, transferred sessions on all hosts,
-/// unused transfer tokens, and open streams.
+/// Kratos's endpoints at which apps and browsers end sessions or learn that a session has ended. The gateway passes on
+/// requests and answers unchanged. Before it sends an answer, it ends the sessions that Kratos ended, on every gateway.
+/// This includes their tokens and cookies, clients' tokens, transferred sessions on all hosts, unused transfer tokens,
+/// and open streams.
 ///
 /// If the store cannot confirm the end, the answer is 503 and Kratos's answer is lost. The app retries, and Kratos then
 /// refuses the request, so after a refusal the gateway asks Kratos about the token again.
@@ -53,7 +53,8 @@ package struct KratosEndEndpoints: Sendable {
     // MARK: Sign-out
 
     /// Answers `DELETE /self-service/logout/api`. 204 means that the token has ended. 403 means that Kratos does not
-    /// know the token. If it is live here, its session may have ended elsewhere, so Kratos is asked about it.
+    /// know the token. If the token is live here, the gateway asks Kratos again, because the session may have ended
+    /// elsewhere.
     @Sendable
     private func signOutApp(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let tokens = Self.tokens(in: request.body), tokens.count <= 1 else {
@@ -70,7 +71,7 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// Returns the tokens in the body of a native logout. `nil` if it is not a JSON object. Names are read in any case.
+    /// Returns the tokens in the body of a native logout. `nil` if the body is no object. Names are read in any case.
     private static func tokens(in body: [UInt8]) -> [Secret]? {
         guard case .object(let members)? = JSONText.decode(body) else { return nil }
         return members.filter { $0.key.uppercased() == "SESSION_TOKEN" }.compactMap(\.value.string).map { Secret($0) }
@@ -97,8 +98,8 @@ package struct KratosEndEndpoints: Sendable {
 
     // MARK: Other sessions
 
-    /// Answers `DELETE /sessions`: 200 with a count. Before the request, the gateway collects what it will end:
-    /// Kratos's list of the user's other sessions, and what the user has here from other sessions than the caller's.
+    /// Answers `DELETE /sessions`: 200 with a count. Before it passes on the request, the gateway collects what to end:
+    /// Kratos's list of the user's other sessions, and the user's lineages here that came from other sessions.
     @Sendable
     private func endOthers(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let (session, user) = try await self.caller(request) else {
@@ -115,8 +116,8 @@ package struct KratosEndEndpoints: Sendable {
     }
 
     /// Answers `DELETE /sessions/{id}`. Kratos answers 204 even for another user's session, which continues. The
-    /// gateway ends a session only if Kratos lists it for the caller, or if the caller has something here that came
-    /// from it.
+    /// gateway ends a session only if Kratos lists it for the caller, or if a session or token of the caller here came
+    /// from that session.
     @Sendable
     private func endOne(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request.pathParameter("id") ?? ""), let (session, user) = try await self.caller(request),
@@ -146,7 +147,7 @@ package struct KratosEndEndpoints: Sendable {
         await self.kratos.otherSessions(Self.credentials(of: request))
     }
 
-    /// Returns the session that the request presents, and its user. `nil` if Kratos names none.
+    /// Returns the session that the request presents, and its user. `nil` if Kratos names no session.
     private func caller(_ request: EndpointRequest) async throws(NotDone) -> (session: String, user: String)? {
         switch await self.kratos.holder(Self.credentials(of: request)) {
         case .known(let session, let user): return (session, user)

@@ -5,9 +5,9 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `GET /sessions/token-exchange` in front of Kratos. The two codes give the session once, and for 30 seconds again to
-/// that device, which may have lost the answer. Kratos itself gives the session to anyone with the codes, any number of
-/// times. All other answers are Kratos's own, byte for byte.
+/// `GET /sessions/token-exchange`, passed on to Kratos. The two codes give the session once. For 30 seconds, the device
+/// can get it again, because the answer may have been lost. Kratos itself gives the session to anyone with the codes,
+/// any number of times. All other answers are Kratos's own, byte for byte.
 package struct KratosExchangeEndpoint: Sendable {
     private let kratos: KratosProvider
     private let claims: ExchangeClaims
@@ -28,7 +28,7 @@ package struct KratosExchangeEndpoint: Sendable {
         let initCode = request.parameters("init_code").first ?? ""
         let returnToCode = request.parameters("return_to_code").first ?? ""
         let codes = [initCode, returnToCode]
-        // Kratos's codes are letters and digits. Its database may treat other texts as equal to them.
+        // Kratos's codes are letters and digits. Its database may treat other texts as equal to a code.
         guard codes.allSatisfy({ $0.utf8.allSatisfy(Self.isOfCode) }) else { return Self.none(.codeUnknown, request) }
         let answer = await self.kratos.exchange(
             initCode: initCode,

@@ -6,7 +6,7 @@ import Vocabulary
 /// The fields of requests that the gateway passes on to Kratos, and of Kratos's answers.
 enum KratosRelay {
     /// The fields of the client's request that Kratos gets. Kratos would read the client's address from several fields,
-    /// so it gets only the field that the gateway writes.
+    /// so Kratos gets only the field that the gateway writes.
     private static let passed: Set<String> = [
         "accept", "accept-language", "content-type", "origin", "referer", "user-agent", "x-session-cookie",
     ]

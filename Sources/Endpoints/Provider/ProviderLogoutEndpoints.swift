@@ -17,7 +17,7 @@ package struct ProviderLogoutEndpoints: Sendable {
         self.logouts = logouts
     }
 
-    /// Returns the logout of this issuer. If none exists, the first one, which refuses.
+    /// Returns the logout of this issuer. For an unknown issuer, returns the first logout, which refuses.
     private func logout(of issuer: String?) -> ProviderLogout {
         self.logouts.first { logout in issuer.map(logout.isOf) == true } ?? self.logouts[0]
     }
@@ -29,8 +29,8 @@ package struct ProviderLogoutEndpoints: Sendable {
         ]
     }
 
-    /// Answers `POST /.sallyport/backchannel-logout`: 200 if the sessions have ended on every gateway. 400 and 503 are
-    /// JSON with `error` (OpenID Connect Back-Channel Logout 1.0 2.8).
+    /// Answers `POST /.sallyport/backchannel-logout`: 200 if the sessions have ended on every gateway. The bodies of
+    /// 400 and 503 are JSON with `error` (OpenID Connect Back-Channel Logout 1.0 2.8).
     @Sendable
     private func endByToken(_ request: EndpointRequest) async -> EndpointResponse {
         guard let form = try? BodyParameters(request, accepting: [.form]), let token = form.text("logout_token") else {
