@@ -56,7 +56,7 @@ package struct IDTokenIssuer: Sendable {
         return token.subject
     }
 
-    /// Returns a signer with the current key. `nil` if there is no key, which is answered with 503.
+    /// Returns a signer with the current key. `nil` if there is no key. The answer is then 503.
     func signer() async -> Signer? {
         guard let key = try? await self.keys.signer() else { return nil }
         return Signer(key: key, issuer: self.issuer, now: self.clock.now())

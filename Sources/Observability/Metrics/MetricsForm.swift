@@ -4,7 +4,7 @@ package import Vocabulary
 package enum MetricsForm: Sendable, CaseIterable {
     /// Prometheus's text format 0.0.4.
     case text
-    /// OpenMetrics 1.0, the only format with exemplars of histograms, which name traces.
+    /// OpenMetrics 1.0, the only format in which histograms have exemplars with the ids of traces.
     case openMetrics
 
     package var contentType: String {
@@ -43,7 +43,7 @@ package enum MetricsForm: Sendable, CaseIterable {
     }
 }
 
-/// A trace with the duration of its request, which links a histogram to a request.
+/// A trace and the duration of its request. An exemplar links a histogram to a request.
 @usableFromInline
 package struct Exemplar: Sendable {
     @usableFromInline package let trace: TraceID

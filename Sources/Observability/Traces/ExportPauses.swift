@@ -18,7 +18,8 @@ package struct ExportPauses: Sendable {
     }
 }
 
-/// A pause that a collector asks for (`Retry-After`). It also delays later batches if it outlasts the retries of one.
+/// A pause that a collector asks for (`Retry-After`). It also delays later batches if it outlasts the retries of a
+/// batch.
 package struct ExportRest: Sendable {
     /// The maximum, whatever a collector asks for: the header may have a wrong unit, or a date by a wrong clock.
     private static let longest = Duration.seconds(600)
