@@ -13,7 +13,6 @@ package enum ReturnTo {
 
     /// The prefixes of the paths of the gateway's own pages.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
-    /// The paths of the page of the user's sessions.
     private static let sessionsPages = [SessionsPage.path, PageDesign.oauth2ProxyBase + SessionsPage.path]
 
     /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. The page

@@ -94,7 +94,6 @@ struct KeySetState {
         self.isFetching = false
     }
 
-    /// Records that a fetch failed.
     mutating func fail(now: UnixTime) {
         self.failures += 1
         self.failedAt = now

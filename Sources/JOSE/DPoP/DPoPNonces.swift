@@ -30,7 +30,6 @@ package final class DPoPNonces: Sendable {
     private static let codeLength = 16
     private static let length = 28
 
-    /// The values derived from one secret.
     private struct Key: Sendable {
         /// Identifies the secret of a nonce; not unique.
         let id: UInt8

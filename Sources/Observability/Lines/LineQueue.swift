@@ -135,9 +135,8 @@ package final class LineQueue: @unchecked Sendable {
     }
 }
 
-/// Wakes the writer thread, but only if necessary: a wake-up costs the caller a system call.
+/// Wakes the writer thread if necessary. A wake-up costs the caller a system call.
 final class Doorbell: @unchecked Sendable {
-    /// The state of the writer thread.
     enum Waiting {
         /// The thread writes, or pauses after a failure, and will look again without a signal.
         case not

@@ -101,7 +101,6 @@ struct MetricsState {
         return registered
     }
 
-    /// Changes the source of an existing series.
     mutating func replace(_ family: MetricFamily, _ values: [String], _ source: Source) {
         guard let index = self.families[family.name]?.index[PrometheusText.labels(family.labels, values)] else {
             return
