@@ -2,7 +2,7 @@
 package struct JOSEError: Error, Sendable, Hashable {
     /// The reasons that callers may need to distinguish.
     package enum Kind: Sendable, Hashable {
-        /// The specifications or the settings forbid the token or key. Covers all checks without a separate case.
+        /// The specifications or the settings forbid the token or key. All checks without a separate case fail with it.
         case invalid
         /// The key did not make the signature or HMAC.
         case signature

@@ -34,7 +34,7 @@ struct KeySetState {
     }
 
     /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches. With a
-    /// limit of one, they could prevent that a new key is found.
+    /// limit of one, they could keep the gateway from finding a new key.
     static let mostSeeks = 4
 
     /// The age at which a set must be read again.

@@ -84,7 +84,7 @@ package struct TokenExchange: Sendable, Equatable {
         guard fitting.contains(type) else { throw .invalidRequest("The \(name) does not match the token.") }
     }
 
-    /// Returns whether the gateway issued the token for another use than an exchange, for example as a refresh token.
+    /// Returns whether the token has the form of a token of the gateway that cannot be exchanged (a refresh token).
     private static func isOtherOwn(_ token: [UInt8]) -> Bool {
         [TokenKind.refresh, .code, .transfer, .hostTicket, .pushedRequest].contains {
             TokenAuthority.isWellFormed($0, token)

@@ -14,7 +14,7 @@ package final class DPoPNonces: Sendable {
     package enum Reading: Sendable, Hashable {
         /// The nonce is from the current window, and accepted before `end`.
         case current(end: UnixTime)
-        /// The nonce is from an earlier window or secret. Accepted before `end`, but the client needs a new nonce.
+        /// A nonce from an earlier window or secret. Accepted before `end`; the answer should have the current nonce.
         case aging(end: UnixTime)
         /// The nonce is too old, from another epoch, or not from this deployment.
         case unusable

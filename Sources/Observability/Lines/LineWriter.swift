@@ -34,7 +34,7 @@ package final class LineWriter: @unchecked Sendable {
 
     /// Starts the thread.
     ///
-    /// A busy gateway does not wake the thread for each line: access lines and audit events wait for more.
+    /// A busy gateway does not wake the thread for each line: access lines and audit events wait a moment.
     ///
     /// - Parameters:
     ///   - descriptor: The target of the lines; blocking or not. The caller closes it.

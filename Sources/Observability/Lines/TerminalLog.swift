@@ -4,8 +4,8 @@ import Synchronization
 import Glibc
 #endif
 
-/// Shows the lines of a `LineWriter` on a terminal as text. A separate thread reads the writer's output and writes to
-/// the terminal. No other code waits if the terminal is slow or stopped (Ctrl-S).
+/// Shows the lines of a `LineWriter` on a terminal as text. A separate thread reads the writer's output, and only this
+/// thread writes to the terminal. No other code waits if the terminal is slow or stopped (Ctrl-S).
 package final class TerminalLog: Sendable {
     private struct State {
         /// The text to show first; `nil` while lines wait for it.

@@ -5,7 +5,7 @@ import CLinux
 ///
 /// The C library keeps freed memory for the next burst: after two hundred slow readers a gateway keeps the buffers of
 /// all these connections. `malloc_trim` returns every whole free page. Threads that use the heap wait for
-/// `malloc_trim`, so it is never called for a request, or while there are many.
+/// `malloc_trim`, so it is never called for a request, or while there are many requests.
 package struct HeapReturn: Sendable {
     /// The interval at which `look` must be called.
     package static let interval: Duration = .seconds(5)

@@ -34,7 +34,7 @@ package enum ProcessMetrics {
         var sinceBoot = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
-        // The program's name is in brackets and may contain spaces and brackets. Fields after the last one are counted.
+        // The program's name in brackets may contain spaces and brackets, so the fields begin after the last bracket.
         let fields = self.text(of: "/proc/self/stat")
         guard let name = fields.lastIndex(of: ")") else { return .nan }
         let rest = fields[name...].split(separator: " ")

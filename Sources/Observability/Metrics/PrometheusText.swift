@@ -135,7 +135,7 @@ struct PrometheusText {
         zip(names, values).map { "\($0)=\"\(self.escaped($1, quotes: true))\"" }.joined(separator: ",")
     }
 
-    /// Escapes `\`, line feed and, if `quotes` is true, `"`.
+    /// Escapes `\`, line feed and, if `quotes` is true, `"`, as the format requires.
     static func escaped(_ text: String, quotes: Bool) -> String {
         var result = ""
         for scalar in text.unicodeScalars {

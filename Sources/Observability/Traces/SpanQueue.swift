@@ -138,7 +138,7 @@ package final class SpanQueue: Sendable {
     }
 
     /// The maximum number of empty buffers that are kept: enough for a batch that is being sent and a batch that is
-    /// being written. Only a burst leaves more empty buffers.
+    /// being written. Only a burst leaves more buffers, and a large queue is rarely full.
     private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
 
     /// Rejects further spans. Waiting spans are lost.
