@@ -71,7 +71,7 @@ package enum ReturnTo {
         }
     }
 
-    /// Returns the bytes, percent-encoding those that a URL cannot contain. Existing escapes are kept.
+    /// Percent-encodes the bytes that a URL cannot contain. Existing escapes are kept.
     private static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(bytes.count)

@@ -3,7 +3,7 @@ import Sessions
 package import SignOn
 package import Vocabulary
 
-/// Issues id_tokens, and verifies those that clients send back as `id_token_hint`.
+/// Issues id_tokens, and verifies id_tokens that clients send back as `id_token_hint`.
 package struct IDTokenIssuer: Sendable {
     private let keys: IDTokenSigning
     /// The issuer as in the metadata, with a slash at its end.

@@ -153,8 +153,8 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// The answer that carries the error. For an outage, a limit, a rule or a removed user, the status is that of the
-    /// reason. For other errors it follows RFC 6749 5.2.
+    /// The answer that carries the error. For an outage, a limit, a rule or a removed user, its status is the reason's.
+    /// Otherwise its status follows RFC 6749 5.2.
     package var response: EndpointResponse {
         let status =
             switch self.code {

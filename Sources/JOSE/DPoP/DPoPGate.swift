@@ -34,7 +34,7 @@ package final class DPoPGate: Sendable {
 
     /// Judges the token and proof of a request to a resource, without the store.
     ///
-    /// - Returns: The proof, which must be redeemed before the request is authenticated; `nil` if the token needs none.
+    /// - Returns: The proof, which must be redeemed before the request is authenticated; `nil` if no proof is needed.
     package func judge(
         _ presentation: Presentation,
         for demand: @autoclosure () -> DPoPDemand,

@@ -204,7 +204,7 @@ struct LineBuffer: ~Copyable {
         self.put(0x22)
     }
 
-    // MARK: Bytes for which room is reserved
+    // MARK: Bytes in reserved space
 
     @inline(__always)
     private mutating func put(_ text: StaticString) {

@@ -18,7 +18,7 @@ package final class LineQueue: @unchecked Sendable {
     private let ring: UnsafeMutableRawPointer
     private var head = 0
     private(set) var count = 0
-    /// The total number of bytes ever added. A flush waits until the bytes added before it are written.
+    /// The total number of bytes ever added. A flush waits until all bytes before its call are written.
     private(set) var total: UInt64 = 0
     private var droppedLines: UInt64 = 0
     private var isClosed = false
@@ -93,7 +93,7 @@ package final class LineQueue: @unchecked Sendable {
         if self.count == 0 { self.head = 0 }
     }
 
-    /// Rejects further lines and drops the waiting ones.
+    /// Rejects further lines and drops the waiting lines.
     func close() {
         self.isClosed = true
         var rest = 0

@@ -8,7 +8,7 @@ import Glibc
 /// thread writes to the terminal. No other code waits if the terminal is slow or stopped (Ctrl-S).
 package final class TerminalLog: Sendable {
     private struct State {
-        /// The text to show first; `nil` while lines wait for it.
+        /// The text to show first; `nil` while lines wait for the text.
         var first: String?
         var isEnding = false
         var hasEnded = false
@@ -116,7 +116,7 @@ package final class TerminalLog: Sendable {
             let count = rest.withUnsafeBytes { write(self.output, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
-                // Another program on this terminal has made it non-blocking.
+                // Another program has made this terminal non-blocking.
                 var poll = pollfd(fd: self.output, events: Int16(POLLOUT), revents: 0)
                 _ = Glibc.poll(&poll, 1, 250)
                 continue

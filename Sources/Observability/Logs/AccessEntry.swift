@@ -9,7 +9,7 @@ package struct AccessEntry {
     /// The start time of the request, so that its line sorts before the events that it caused.
     package var time: UnixTime
     package var requestID: UnsafeRawBufferPointer
-    /// The trace that the request belongs to; `nil` if none is known.
+    /// The trace that the request belongs to; `nil` if no trace is known.
     package var trace: TraceID?
     /// The client's address as text: the peer's, or the one that trusted proxies report (`trusted_proxies`).
     package var client: UnsafeRawBufferPointer

@@ -16,7 +16,7 @@ package enum MetricsForm: Sendable, CaseIterable {
 
     /// Makes the form that a scraper prefers (RFC 9110 12.5.1).
     ///
-    /// - Parameter accept: The values of the scraper's field `Accept`. If it names neither format, the format is text.
+    /// - Parameter accept: The values of the scraper's field `Accept`. Text is used if `accept` names neither format.
     package init(accept: [String]) {
         var (text, open) = (0.0, 0.0)
         for part in accept.joined(separator: ",").split(separator: ",") {

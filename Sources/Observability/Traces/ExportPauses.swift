@@ -10,7 +10,7 @@ package struct ExportPauses: Sendable {
     /// Returns the pause before the next retry.
     ///
     /// - Parameters:
-    ///   - asked: The pause that the collector asks for (`Retry-After`); `nil` if it asks for none.
+    ///   - asked: The pause that the collector asks for (`Retry-After`); `nil` if it asks for no pause.
     ///   - chance: A factor from 0.8 to 1.2, so that gateways do not retry all at once.
     package mutating func take(asked: Duration?, chance: Double = .random(in: 0.8...1.2)) -> Duration {
         defer { self.next = min(self.next * 2, Self.longest) }

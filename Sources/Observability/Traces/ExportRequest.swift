@@ -256,7 +256,7 @@ package struct PartialSuccess: Sendable, Equatable {
 
     /// The number of rejected spans.
     package var rejected = 0
-    /// The reason for the rejections, or a warning; `nil` if the answer has neither.
+    /// The reason for the rejections, or a warning; `nil` if the answer contains no text.
     package var message: String?
 
     /// - Parameter body: The body of an answer with status 200, in either form. An unreadable body is ignored.

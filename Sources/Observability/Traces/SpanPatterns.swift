@@ -4,7 +4,7 @@ import Vocabulary
 @usableFromInline
 package struct SpanPattern {
     @usableFromInline let bytes: UnsafeRawBufferPointer
-    /// The position of the status. `sessionAt` is that of the session. 0 if the pattern has no such attribute.
+    /// The position of the status. `sessionAt` is the session's position. 0 if the pattern has no such part.
     @usableFromInline let statusAt: Int
     @usableFromInline package let sessionAt: Int
     /// The number of bytes of text with which the last attribute begins.
