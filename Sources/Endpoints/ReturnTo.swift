@@ -13,13 +13,12 @@ package enum ReturnTo {
 
     /// The prefixes of the paths of the gateway's own pages.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
-    /// The paths of the page of the user's sessions.
     private static let sessionsPages = [SessionsPage.path, PageDesign.oauth2ProxyBase + SessionsPage.path]
 
     /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. The page
-    /// is `/` unless there is exactly one value, and that is safe and not one of the gateway's own pages, most of which
-    /// redirect. The page of the user's sessions is accepted, and another host's request for a ticket
-    /// (`TicketPath.share`): the user signs in for it.
+    /// is `/` unless there is exactly one value and that value is safe. The gateway's own pages become `/`, too,
+    /// because most of them redirect. Two of them are accepted: the page of the user's sessions, and another host's
+    /// request for a ticket (`TicketPath.share`), for which the user signs in.
     ///
     /// - Parameters:
     ///   - origin: The origin of the host. A URL on it becomes the path there. `nil` to accept paths only.
@@ -50,9 +49,9 @@ package enum ReturnTo {
     /// `nil` if `text` is not safe: use `/`.
     ///
     /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003).
-    /// There is one leading `/`, and the next byte is neither `/` nor `\`. Controls are forbidden, because the WHATWG
-    /// parser drops tabs and line breaks, and backslashes, which it reads as `/`. The path has no dot segment and no
-    /// encoded control, and begins with no encoded slash or backslash: careless decoders create the forms above.
+    /// There is exactly one leading `/`. Controls are forbidden, because the WHATWG parser drops tabs and line breaks.
+    /// Backslashes are forbidden, because it reads them as `/`. The path has no dot segment, no encoded control, and no
+    /// encoded slash or backslash after the first `/`: careless decoders would create the forms above.
     package static func sanitized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
@@ -72,7 +71,7 @@ package enum ReturnTo {
         }
     }
 
-    /// Returns the bytes, percent-encoding those that a URL cannot contain. Existing escapes are kept.
+    /// Percent-encodes the bytes that a URL cannot contain. Existing escapes are kept.
     private static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(bytes.count)
@@ -106,9 +105,9 @@ package enum ReturnTo {
     }
 
     /// Returns the result of `sanitized(_:)` after removing each query parameter that carries `name` or
-    /// `session_transfer_token`: the parameter itself, however its name is encoded, and any whose value contains it
-    /// (`next=%2Fx%3Fname%3D...`). A fragment that contains it is removed. `nil` if the target is not safe, or if its
-    /// path contains the parameter.
+    /// `session_transfer_token`: the parameter itself, however its name is encoded, and any parameter whose value
+    /// contains it (`next=%2Fx%3Fname%3D...`). A fragment that contains it is removed. `nil` if the target is not safe,
+    /// or if its path contains the parameter.
     ///
     /// A transfer token in the target would come back after the sign-in as a navigation from this site, and so evade
     /// the checks of links from other sites.
@@ -117,7 +116,7 @@ package enum ReturnTo {
     }
 
     /// Removes every query parameter and fragment that carries the parameter `name` or `session_transfer_token` from
-    /// `target`, a path with its query and fragment. `nil` if the path carries either.
+    /// `target`, a path with its query and fragment. `nil` if the path carries one of these parameters.
     package static func removing(_ name: String, from target: String) -> String? {
         let names = Set([name, Self.authorizationToken]).map { Array($0.utf8) }
         func carriesToken(_ text: some Collection<UInt8>) -> Bool { names.contains { Self.carries($0, text) } }

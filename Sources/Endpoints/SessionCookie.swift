@@ -55,7 +55,7 @@ package struct SessionCookie: Sendable, Hashable {
     package func clearing() -> String { self.clearing(self.reach) }
 
     /// Returns the `Set-Cookie` values that delete the cookie. A `Secure` cookie is deleted with and without
-    /// `Partitioned`: browsers keep these as two cookies, and the settings may have changed since it was set.
+    /// `Partitioned`: browsers keep these as two cookies, and the settings may have changed since the cookie was set.
     package func clearingAll() -> [String] {
         self.reach.isSecure ? [self.clearing(.site), self.clearing(.partitioned)] : [self.clearing()]
     }

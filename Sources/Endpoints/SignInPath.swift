@@ -8,7 +8,7 @@ package enum SignInPath {
     /// The query parameter with the path that the user returns to after sign-in.
     package static let returnTo = "return_to"
 
-    /// Returns the path of the sign-in page that leads back to `target`, a path and query of this host.
+    /// Returns the path and query of the sign-in page that leads back to `target`, a path and query of this host.
     package static func leading(to target: some Sequence<UInt8>, demanding demand: SignInDemand) -> String {
         var text = Array("\(self.path)?\(self.returnTo)=".utf8)
         self.append(target, to: &text)
@@ -19,7 +19,8 @@ package enum SignInPath {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends a value fully percent-encoded, so that no part of it becomes a parameter of the sign-in page.
+    /// Appends a value with all bytes percent-encoded except letters, digits, `-`, `.`, `_` and `/`. No part of the
+    /// value becomes a parameter of the sign-in page.
     private static func append(_ value: some Sequence<UInt8>, to text: inout [UInt8]) {
         for byte in value {
             switch byte {

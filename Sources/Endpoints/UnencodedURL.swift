@@ -1,11 +1,11 @@
 import Vocabulary
 
 /// A URL that a proxy copied into a query as the client sent it, without encoding it again, as nginx does with
-/// `rd=$scheme://$host$request_uri`. If it were read as a query value, it would lose its escapes, a `+`, and every
+/// `rd=$scheme://$host$request_uri`. If it were read as a query value, it would lose its escapes, each `+`, and every
 /// parameter except the first.
 package enum UnencodedURL {
-    /// Returns the URL in the parameter `name`, which must occur once. A URL with a query of its own extends to the end
-    /// of the query, otherwise to the next `&`. `nil` if the value is properly encoded, or at least its path is
+    /// Returns the URL in the parameter `name`, which must occur once. A URL that has its own query extends to the end
+    /// of `query`, any other URL to the next `&`. `nil` if the value, or at least the path in it, is percent-encoded
     /// (`rd=$scheme://$host$escaped_request_uri`).
     package static func value(of name: String, in query: String) -> String? {
         let bytes = Array(query.utf8)

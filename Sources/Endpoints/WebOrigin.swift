@@ -4,7 +4,7 @@ import AddressIntelligence
 /// clients write the default port, a trailing slash, capitals, or a non-ASCII host name. React Native on Android does
 /// some of this. `null`, lists and everything else name no origin.
 package struct WebOrigin: Sendable, Equatable {
-    /// The origin as browsers write it: in lower case, without the scheme's default port, its name in ASCII form.
+    /// The origin as browsers write it: in lower case, without a default port, with the host name in ASCII.
     package let text: String
 
     private static let longest = 512

@@ -2,17 +2,17 @@
 package struct JOSEError: Error, Sendable, Hashable {
     /// The reasons that callers may need to distinguish.
     package enum Kind: Sendable, Hashable {
-        /// The specifications or the settings forbid the token or key. Covers all checks without a separate case.
+        /// The specifications or the settings forbid the token or key. All checks without a separate case fail with it.
         case invalid
         /// The key did not make the signature or HMAC.
         case signature
-        /// No key of the set has the `kid` of the header. The issuer may have published it since.
+        /// No key of the set has the header's `kid` and fits its `alg`. The issuer may have published such a key since.
         case unknownKey
         /// No known key has signed the token, and the gateway must not ask the issuer for a new key now.
         case unsought
         /// `iss` names another issuer, or is missing.
         case issuer
-        /// `aud` names only others, or is missing.
+        /// `aud` names only other audiences, or is missing.
         case audience
         /// `exp` has passed.
         case expired

@@ -18,7 +18,7 @@ struct JWKMembers {
     /// Returns the text of a member; `nil` if it is missing.
     func text(_ name: String) -> String? { self.members[name]?.string }
 
-    /// Rejects a key whose use is not to verify signatures (RFC 7517 4.2, 4.3).
+    /// Rejects a key that is not for verifying signatures (RFC 7517 4.2, 4.3).
     func checkUse() throws(JOSEError) {
         if let use = self.text("use"), use != "sig" { throw JOSEError("use is not sig") }
         guard let operations = self.members["key_ops"] else { return }

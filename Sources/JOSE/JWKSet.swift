@@ -46,7 +46,6 @@ package struct JWKSet: Sendable {
     }
 
     private init(keys: [JWK], faults: [String]) {
-        // Repeated keys are kept once.
         var seen: Set<JWK> = []
         let kept = keys.filter { seen.insert($0).inserted }
         self.keys = kept
@@ -76,7 +75,7 @@ package struct JWKSet: Sendable {
         (self.places[keyID] ?? []).map { self.keys[$0] }
     }
 
-    /// Returns whether this set has a key with this `kid`, or any key for a token with no `kid`.
+    /// Returns whether this set has a key with this `kid` and algorithm. For a token with no `kid`, any key suffices.
     ///
     /// - Parameter algorithm: The algorithm of the token; `nil` for any.
     package func holds(_ keyID: String?, for algorithm: JWSAlgorithm? = nil) -> Bool {

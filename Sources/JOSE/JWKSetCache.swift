@@ -4,10 +4,9 @@ package import Vocabulary
 /// The key set of one issuer, fetched on demand and cached.
 ///
 /// - At most one fetch runs at a time.
-/// - A token causes a fetch if the set has no key with its `kid` and algorithm, because the issuer may use a new key.
-///   It also causes one if no key has made its signature, because a new key may reuse a `kid`, or have none. Each
-///   cool-down allows at most `KeySetState.mostSeeks` such fetches, whatever strangers send. Their `kid`s are not
-///   remembered.
+/// - A token causes a fetch if the set has no key with its `kid` and algorithm, because the issuer may use a new key. A
+///   token also causes a fetch if no key verifies it, because a new key may reuse a `kid`, or have none. Each cool-down
+///   allows at most `KeySetState.mostSeeks` such fetches, whatever strangers send. Unknown `kid`s are not stored.
 /// - An aging set is refreshed in the background, so that no request waits.
 /// - While the issuer cannot be reached, the last valid set is used until it is `KeySetState.maxStale` old.
 package final class JWKSetCache: Sendable {
@@ -22,7 +21,7 @@ package final class JWKSetCache: Sendable {
     private let headers = LastJWSHeader()
     private let fetch: @Sendable () async throws -> [UInt8]
 
-    /// - Parameter fetch: Returns the document. It must limit its own time, and throw without a valid answer.
+    /// - Parameter fetch: Returns the document. It must limit its own time, and throw if there is no valid answer.
     package init(clock: Clock, fetch: @escaping @Sendable () async throws -> [UInt8]) {
         self.clock = clock
         self.fetch = fetch

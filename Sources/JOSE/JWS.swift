@@ -27,7 +27,7 @@ package struct JWS: Sendable {
         try JWSHeader(CompactToken(Array(token)).header)
     }
 
-    /// Returns the claims of a token without verifying its signature. Use them only to choose whose keys verify it.
+    /// Returns the claims of a token without verifying its signature. Use them only to choose the verifying keys.
     package static func unverifiedClaims(of token: some Collection<UInt8>) throws(JOSEError) -> JWTClaims {
         guard let payload = Base64URL.decoded(try CompactToken(Array(token)).payload) else {
             throw JOSEError("the payload is not base64url")
@@ -38,9 +38,10 @@ package struct JWS: Sendable {
     /// Verifies the signature of a token and returns the token.
     ///
     /// The algorithm is compared with `allowing` before anything else. If the header has a `kid`, only keys with that
-    /// `kid` are considered, otherwise all. Those that fit the algorithm are tried. More than 16 are an error.
+    /// `kid` are considered, otherwise all keys. The keys that fit the algorithm are tried. More than 16 such keys are
+    /// an error.
     ///
-    /// - Parameter sharedSecret: The secret for HS256, HS384 and HS512. It must be as long as the hash (RFC 7518 3.2).
+    /// - Parameter sharedSecret: The secret for HS256, HS384 and HS512. At least as long as the hash (RFC 7518 3.2).
     package static func verify(
         _ token: [UInt8],
         with keys: JWKSet,
@@ -51,7 +52,7 @@ package struct JWS: Sendable {
     }
 }
 
-/// A token with a valid form and an allowed algorithm whose signature has not been verified.
+/// A token in valid form with an allowed algorithm. Its signature has not been verified.
 struct UnverifiedToken {
     let header: JWSHeader
     private let parts: CompactToken
@@ -115,7 +116,7 @@ struct UnverifiedToken {
         return JWS(self.header, try self.payload())
     }
 
-    /// Returns the payload, whose signature has not been verified.
+    /// Returns the payload without verifying its signature.
     func payload() throws(JOSEError) -> [UInt8] {
         guard let payload = Base64URL.decoded(self.parts.payload) else {
             throw JOSEError("the payload is not base64url")
@@ -129,7 +130,7 @@ struct UnverifiedToken {
         guard named?.isEmpty != true else {
             throw JOSEError("no key of the set has the token's kid", kind: .unknownKey)
         }
-        // One key may be listed under several names.
+        // One key may be listed with several `kid`s.
         var seen: Set<String> = []
         let fitting = (named ?? keys.keys).filter {
             $0.algorithms.contains(algorithm) && seen.insert($0.thumbprint).inserted

@@ -24,8 +24,8 @@ package final class JWTClaims: Sendable {
     /// Reads a JSON object. A claim of the wrong type is rejected, and so is a time that is negative or after the year
     /// 9999. A claim that is null is treated as missing.
     ///
-    /// - Parameter loneSurrogates: The treatment of lone surrogates. If U+FFFD replaces them, the claims that are
-    ///   properties here must not contain it, because they name users, sessions or tokens.
+    /// - Parameter loneSurrogates: The treatment of lone surrogates. If they are replaced by U+FFFD, the claims that
+    ///   have a property here must not contain U+FFFD, because these claims name users, sessions or tokens.
     package init(_ payload: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard
             let value = JSONText.decode(payload, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates),

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The state of a cache of one issuer's key set and its next step, without I/O; `JWKSetCache` acts on it.
+/// The state of a cache for one issuer's key set. It chooses the next step, and `JWKSetCache` does the I/O.
 ///
 /// ```
 /// age of the set:  0 ------------ 4/5 maxAge ------------ maxAge ---------------------- maxStale
@@ -20,10 +20,10 @@ struct KeySetState {
     }
 
     enum Step {
-        /// Use this set, the best for now; `nil` if there is no set.
+        /// Use this set, the best that is available now; `nil` if there is no set.
         ///
         /// - Parameter isFinal: True if the set meets the need, or the issuer was just asked and has no better set. If
-        ///   false, the issuer may have a better set, but must not be asked now.
+        ///   false, the issuer may have a better set, but cannot be asked now.
         case use(JWKSet?, isFinal: Bool)
         /// Use this set, and refresh it without waiting.
         case useAndFetch(JWKSet)
@@ -33,8 +33,8 @@ struct KeySetState {
         case join
     }
 
-    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches, so a
-    /// single one would not suffice to find a new key.
+    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches. With a
+    /// limit of one, they could keep the gateway from finding a new key.
     static let mostSeeks = 4
 
     /// The age at which a set must be read again.
@@ -94,7 +94,6 @@ struct KeySetState {
         self.isFetching = false
     }
 
-    /// Records that a fetch failed.
     mutating func fail(now: UnixTime) {
         self.failures += 1
         self.failedAt = now

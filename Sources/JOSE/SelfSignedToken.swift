@@ -9,7 +9,7 @@ package struct SelfSignedToken: Sendable {
         package let key: JWK
     }
 
-    /// The base64url text of the header. All tokens of a sender share one header until its key changes.
+    /// The base64url text of the header. All tokens of a sender have equal headers until its key changes.
     package let headerText: ArraySlice<UInt8>
     /// The content of the header.
     package let head: Head
@@ -46,7 +46,7 @@ package struct SelfSignedToken: Sendable {
     /// The key in the header.
     package var key: JWK { self.head.key }
 
-    /// Returns the payload, whose signature has not been verified.
+    /// Returns the payload without verifying its signature.
     package func unverifiedPayload() throws(JOSEError) -> [UInt8] { try self.token.payload() }
 
     /// Verifies the token with its key and returns it.

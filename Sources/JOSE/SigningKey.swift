@@ -4,7 +4,7 @@ package import Vocabulary
 /// A private key that signs tokens.
 package final class SigningKey: Sendable {
     package let algorithm: JWSAlgorithm
-    /// The public key with its thumbprint as `kid`, with `use` `sig` and `alg`.
+    /// The public key with its `alg`, with `sig` as `use` and its thumbprint as `kid`.
     package let publicKey: JWK
     private let key: PrivateKey
     private let scheme: SignatureScheme

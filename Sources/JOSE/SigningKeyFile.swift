@@ -37,7 +37,7 @@ package struct SigningKeyFile: Sendable {
     }
 
     /// Returns the blocks with keys. `openssl ecparam -genkey` writes a separate block with the name of the curve
-    /// before the key, which contains the name, too.
+    /// before the key. This block is skipped, because the key also contains the name.
     private static func blocks(of pem: Secret) throws(JOSEError) -> [Secret] {
         var blocks: [Secret] = []
         var block: [UInt8]?

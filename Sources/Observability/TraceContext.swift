@@ -23,7 +23,7 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
     @usableFromInline package var description: String { TraceContext.text(self.high) + TraceContext.text(self.low) }
 }
 
-/// The trace and the span that a request comes from: its field `traceparent` (W3C Trace Context 3.2).
+/// The trace and the span that a request comes from, as in its field `traceparent` (W3C Trace Context 3.2).
 ///
 /// ```
 /// 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
@@ -52,7 +52,7 @@ package struct TraceContext: Sendable, Hashable {
 
     /// Reads the value of a field; `nil` if it is malformed and must be ignored (3.2.2.5 and 4.3).
     ///
-    /// Of an unknown version, only the parts of version 00 are read, and of the flags only the sampling flag (3.2.4). A
+    /// If the version is unknown, only the parts of version 00 are read, and only the sampling flag is used (3.2.4). A
     /// later version may add parts after a hyphen.
     package init?(_ value: UnsafeBufferPointer<UInt8>) {
         guard value.count >= Self.length, let base = value.baseAddress, base[2] == 0x2D, base[35] == 0x2D,
@@ -102,8 +102,8 @@ package struct TraceContext: Sendable, Hashable {
     }
 }
 
-/// Decides which traces are recorded. The decision is made once per request from the id of its trace, so that all
-/// samplers with equal ratios agree.
+/// Decides once per request whether its trace is recorded. Unless the parent's sender decides (`followsParent`), the id
+/// of the trace decides, so that all samplers with equal ratios agree.
 @usableFromInline
 package struct TraceSampler: Sendable, Equatable {
     /// Traces whose random bits are below this are not recorded. At `TraceSampler.all`, no trace is recorded.

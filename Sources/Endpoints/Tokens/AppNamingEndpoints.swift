@@ -3,8 +3,8 @@ package import SignOn
 import Vocabulary
 
 /// `/.well-known/apple-app-site-association` and `/.well-known/assetlinks.json`: the native apps that may receive the
-/// https callbacks on a host. Each host lists only the apps of clients with such callbacks on it. For Apple it lists
-/// only the paths of these callbacks, so that no other link of the site opens in the app.
+/// https callbacks on a host. Each host lists only the apps of clients with https callbacks on this host. Apple's
+/// document lists only the paths of these callbacks, so that no other link of the site opens in the app.
 package struct AppNamingEndpoints: Sendable {
     /// The path where iOS looks for the apps.
     package static let applePath = "/.well-known/apple-app-site-association"
@@ -37,8 +37,8 @@ package struct AppNamingEndpoints: Sendable {
         }
     }
 
-    /// Returns Apple's document. `applinks` opens the callbacks in the app. `ASWebAuthenticationSession` requires
-    /// `webcredentials` of an app that waits for an https callback.
+    /// Returns Apple's document. `applinks` opens the callbacks in the app. `ASWebAuthenticationSession` requires that
+    /// `webcredentials` lists an app that waits for an https callback.
     private static func apple(_ clients: [(client: ClientSettings, paths: [String])]) -> JSONValue {
         let clients = clients.filter { !$0.client.iosAppIDs.isEmpty }
         let details = clients.map { client, paths -> JSONValue in

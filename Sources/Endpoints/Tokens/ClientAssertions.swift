@@ -74,7 +74,7 @@ package struct ClientAssertions: Sendable {
             throw OAuthError(NotDone(asking: error))
         }
         guard isFirst else { throw .invalidClient(challenges: false) }
-        // If the store has lost its memory meanwhile, the assertion may have been used before.
+        // If the store has lost its memory since then, the assertion may have been used before.
         guard self.onces.onceMemory.epoch == memory.epoch else { throw OAuthError(.storeUnavailable) }
     }
 
@@ -87,7 +87,7 @@ package struct ClientAssertions: Sendable {
         _ now: UnixTime
     ) throws(JOSEError) -> JWTClaims {
         let token = try JWS.verify(assertion.bytes, with: keys, allowing: Set(Self.algorithms))
-        // The client's key may also sign request objects and other things (RFC 8725 3.11).
+        // The client's key may also sign request objects and other kinds of token (RFC 8725 3.11).
         guard token.type == nil || token.isType("JWT") || token.isType("client-authentication+jwt") else {
             throw JOSEError("typ is that of another kind of token")
         }

@@ -95,7 +95,7 @@ package struct ClientAuthentication: Sendable {
         return client
     }
 
-    /// Returns the client id that a request claims. Empty if it names none.
+    /// Returns the client id that a request claims. Empty if the request names no client.
     private static func claimant(_ request: EndpointRequest, _ parameters: TokenRequest) -> String {
         if case .basic(let pair) = request.credentials.authorization {
             return BasicCredentials.readings(of: pair)?.first?.clientID ?? ""

@@ -3,7 +3,7 @@ import Sessions
 package import SignOn
 package import Vocabulary
 
-/// Issues id_tokens, and verifies those that clients send back as `id_token_hint`.
+/// Issues id_tokens, and verifies id_tokens that clients send back as `id_token_hint`.
 package struct IDTokenIssuer: Sendable {
     private let keys: IDTokenSigning
     /// The issuer as in the metadata, with a slash at its end.
@@ -56,7 +56,7 @@ package struct IDTokenIssuer: Sendable {
         return token.subject
     }
 
-    /// Returns a signer with the current key. `nil` if there is no key, which is answered with 503.
+    /// Returns a signer with the current key. `nil` if there is no key. The answer is then 503.
     func signer() async -> Signer? {
         guard let key = try? await self.keys.signer() else { return nil }
         return Signer(key: key, issuer: self.issuer, now: self.clock.now())

@@ -1,12 +1,13 @@
 import Vocabulary
 
 extension OAuthError {
-    /// Writes refusals made outside of a handler in the format that OAuth clients parse (RFC 6749 5.2). Each keeps the
-    /// status of its reason, which is more precise than 400. Clients do not expect the error codes of grants in them.
+    /// Writes refusals made outside of a handler in the format that OAuth clients parse (RFC 6749 5.2). Each refusal
+    /// keeps the status of its reason, which is more precise than 400. Clients do not expect the error codes of grants
+    /// here.
     static let envelope: RefusalEnvelope = { reason, _ in
         let code =
             switch reason.status {
-            // Codes of the authorization endpoint (RFC 6749 4.1.2.1), because the token endpoint has none for these.
+            // Codes of the authorization endpoint (RFC 6749 4.1.2.1), as the token endpoint has no codes for them.
             case 403: "access_denied"
             case 429: Code.tooManyRequests.rawValue
             case 503: Code.temporarilyUnavailable.rawValue
@@ -23,7 +24,7 @@ extension OAuthError {
 }
 
 extension Endpoint {
-    /// Returns an endpoint for OAuth clients, which get all refusals in their own format.
+    /// Returns an endpoint for OAuth clients. All its refusals have the format that OAuth clients parse.
     static func oauth(
         _ path: String,
         outlivesClient: Bool = false,

@@ -31,7 +31,7 @@ package struct OAuthError: Error, Sendable {
         case useDPoPNonce = "use_dpop_nonce"
     }
 
-    /// A credential that a client presents for tokens, with one fixed sentence for its `invalid_grant`.
+    /// A credential that a client presents to get tokens. The raw value is the description of its `invalid_grant`.
     package enum Presented: String, Sendable {
         case code = "Invalid authorization code."
         // Auth0's SDKs compare this sentence.
@@ -54,8 +54,8 @@ package struct OAuthError: Error, Sendable {
     /// Additional fields of the answer.
     package var fields: [(name: String, value: String)] = []
 
-    /// Creates the refusal for a reason. Unknown, expired and revoked tokens and those of other clients get one answer:
-    /// the client only learns that its token is not accepted.
+    /// Creates the refusal for a reason. Unknown, expired and revoked tokens and other clients' tokens get equal
+    /// answers: the client only learns that its token is not accepted.
     ///
     /// - Parameter code: The `error` member. `nil` for the code of the reason.
     package init(_ reason: Reason, _ code: Code? = nil, of presented: Presented = .sessionToken) {
@@ -153,8 +153,8 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// The answer that carries the error. Its status comes from the reason for an outage, a limit, a rule and a removed
-    /// user, otherwise from RFC 6749 5.2.
+    /// The answer that carries the error. For an outage, a limit, a rule or a removed user, its status is the reason's.
+    /// Otherwise its status follows RFC 6749 5.2.
     package var response: EndpointResponse {
         let status =
             switch self.code {

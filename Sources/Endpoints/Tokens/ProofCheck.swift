@@ -18,7 +18,7 @@ package struct ProofCheck: Sendable {
         self.clock = clock
     }
 
-    /// Verifies and redeems the proof of a token request (RFC 9449 5). `nil` if the request has none.
+    /// Verifies and redeems the proof of a token request (RFC 9449 5). `nil` if the request has no proof.
     func proof(of request: EndpointRequest) async throws(OAuthError) -> DPoPProof? {
         guard let proof = request.credentials.proof else { return nil }
         let now = self.clock.now()
@@ -37,8 +37,8 @@ package struct ProofCheck: Sendable {
     ///
     /// - Parameters:
     ///   - token: The access token of a live session.
-    ///   - thumbprint: The thumbprint of the key that the token is bound to.
-    /// - Returns: The proof. `nil` if the token needs none.
+    ///   - thumbprint: The thumbprint of the key that the token is bound to. `nil` for an unbound token.
+    /// - Returns: The proof. `nil` if the token needs no proof.
     func proof(
         of request: EndpointRequest,
         for token: Secret,

@@ -17,10 +17,11 @@ package struct RevocationEndpoint: Sendable {
     }
 
     /// The endpoint, which answers 200 with an empty body for any token (RFC 7009 2.2). A client learns nothing about
-    /// tokens of others.
+    /// other clients' tokens.
     ///
     /// Any client may revoke a provider's own token, because it was not issued to a client of the gateway. Everything
-    /// that came from it ends, and it is revoked at a provider that is notified of sign-outs. 503 if that fails.
+    /// that came from the token ends. A provider that is notified of sign-outs is asked to revoke it. 503 if that
+    /// fails.
     package var endpoint: Endpoint {
         .oauth("/oauth/revoke", outlivesClient: true) { request throws(OAuthError) in
             let call = try await self.authentication.call(request)

@@ -45,7 +45,7 @@ enum TokenAnswer {
         _ signer: IDTokenIssuer.Signer
     ) async -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
-        // An empty `scope` is sent, too: without `scope`, all requested scopes were granted (RFC 6749 5.1).
+        // An empty `scope` is sent, too: without it, clients assume all requested scopes (RFC 6749 5.1).
         members["scope"] = .string(tokens.scopes.joined(separator: " "))
         if let refresh = tokens.refresh { members["refresh_token"] = Self.text(refresh) }
         if tokens.hasIdentity {

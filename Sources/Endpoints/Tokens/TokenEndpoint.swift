@@ -91,7 +91,7 @@ extension TokenRequester {
         if let stated { self.sender.address = stated }
     }
 
-    /// Returns the user's address in the field or the body, which must agree if both have it. `nil` if neither does.
+    /// Returns the user's address from the field or the body. Two addresses must agree. `nil` if there is no address.
     private static func address(
         in request: EndpointRequest,
         _ parameters: TokenRequest

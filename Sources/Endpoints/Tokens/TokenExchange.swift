@@ -67,8 +67,8 @@ package struct TokenExchange: Sendable, Equatable {
         }
     }
 
-    /// Refuses a type that is not supported or contradicts the token (RFC 8693 2.1). The gateway's tokens are
-    /// recognised by their prefixes, a provider's JSON Web Token by its syntax, which no session token has.
+    /// Refuses a type that is not supported or contradicts the token (RFC 8693 2.1). A prefix identifies the gateway's
+    /// tokens. Two dots identify a provider's JSON Web Token, because no session token has two.
     private static func check(_ type: String?, of token: Secret, _ name: String) throws(OAuthError) {
         guard let type, Self.subjectTokenTypes.contains(type) else {
             throw .invalidRequest("The \(name) is not supported.")
@@ -84,7 +84,7 @@ package struct TokenExchange: Sendable, Equatable {
         guard fitting.contains(type) else { throw .invalidRequest("The \(name) does not match the token.") }
     }
 
-    /// Returns whether the token is the gateway's, of a kind that cannot be exchanged, such as a refresh token.
+    /// Returns whether the token has the form of a token of the gateway that cannot be exchanged (a refresh token).
     private static func isOtherOwn(_ token: [UInt8]) -> Bool {
         [TokenKind.refresh, .code, .transfer, .hostTicket, .pushedRequest].contains {
             TokenAuthority.isWellFormed($0, token)
@@ -103,8 +103,8 @@ package struct TokenExchange: Sendable, Equatable {
 ///
 /// SDKs derive `<host>` from the app's configured domain, with its port (React Native) or without (Swift, Android), in
 /// the letter case that the developer typed. Every configured host is accepted in each of these spellings. The domain
-/// is usually that of the token endpoint, so a token for a host with a token endpoint is valid on every host. A token
-/// for any other host is valid on that host only.
+/// is usually the host of the token endpoint, so a token for a host with a token endpoint is valid on every host. A
+/// token for any other host is valid on that host only.
 package struct TransferTargets: Sendable {
     /// The hosts on which a token is valid.
     package enum Target: Sendable, Equatable {
@@ -133,8 +133,8 @@ package struct TransferTargets: Sendable {
             let target = host.endpoints ? Target.everyHost : .host(url.authority)
             targets[Self.audience("\(url.host):\(url.port ?? (url.isHTTPS ? 443 : 80))")] = target
         }
-        // A name with several ports means the host that serves the token endpoint, otherwise the one with the default
-        // port. If there is neither, it names no host.
+        // A name with several ports means the host that serves the token endpoint, otherwise the host with the default
+        // port. If neither exists, the name has no target.
         for (name, hosts) in Dictionary(grouping: hosts, by: \.publicURL.host) {
             guard
                 let host = hosts.first(where: \.endpoints) ?? hosts.first(where: { $0.publicURL.port == nil })
@@ -160,7 +160,8 @@ package struct TransferTargets: Sendable {
         return String(audience.dropFirst(start.count).dropLast(end.count))
     }
 
-    /// Returns the host of this name, with or without port, that a wildcard matches. `nil` if none does.
+    /// Returns the host of this name, with or without port, that a wildcard matches. If several wildcards match, the
+    /// one with the default port is used. `nil` if no wildcard can be chosen.
     private func wildcard(_ name: String) -> Target? {
         let named = self.wildcards.compactMap { host -> PublicURL? in
             let url = host.publicURL

@@ -8,7 +8,8 @@ import Vocabulary
 /// The rate limits of the endpoints that accept credentials.
 package struct TokenLimits: Sendable {
     /// The limit of one client from one address key, whatever the client presents. It limits the load on the store from
-    /// guessed secrets and tokens and clients in a loop. It is high, because a carrier or server has many users.
+    /// guessed secrets and tokens, and from clients in a loop. It is high, because many users share the address of a
+    /// carrier or server.
     private static let perClient = Self.perClient(isAwaited: false)
     /// The limit of requests that failed to authenticate as the client they name. It is shared by all gateways.
     private static let perClaim = Self.perClient(isAwaited: true)
@@ -24,8 +25,8 @@ package struct TokenLimits: Sendable {
         RateLimit("token.client", burst: 500, interval: .milliseconds(10), isAwaited: isAwaited)
     }
 
-    /// The limit of pushed requests of one public client from one address. Anyone can send them, and each stays in the
-    /// store for the time of a sign-in.
+    /// The limit of pushed requests of one public client from one address. Anyone can send pushed requests, and each
+    /// request stays in the store for the time of a sign-in.
     private static let perPush = RateLimit("token.push", burst: 100, interval: .milliseconds(200))
 
     private let tries: TryCounter
@@ -44,7 +45,7 @@ package struct TokenLimits: Sendable {
         try await self.count(RateBucket(limit, Self.key(address), Array(claimedID.utf8)))
     }
 
-    /// Counts a pushed authorization request of a public client. Servers push for many users and are exempt.
+    /// Counts a pushed authorization request of a public client. Other clients push for many users and are exempt.
     func checkPush(_ requester: TokenRequester) async throws(OAuthError) {
         guard requester.client.isPublic else { return }
         let clientID = Array(requester.client.clientID.utf8)

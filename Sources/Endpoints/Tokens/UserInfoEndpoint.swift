@@ -3,8 +3,8 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `/userinfo` (OpenID Connect Core 5.3): the claims of an access token's user that its scopes include. The token comes
-/// in `Authorization`, or in the form of a POST (5.3.1).
+/// `/userinfo` (OpenID Connect Core 5.3): returns the user's claims that the scopes of the access token include. The
+/// token comes in `Authorization`, or in the form of a POST (5.3.1).
 package struct UserInfoEndpoint: Sendable {
     private let limits: TokenLimits
     private let tokens: TokenService
@@ -65,7 +65,7 @@ package struct UserInfoEndpoint: Sendable {
 
     /// Returns the tokens in a request: in `Authorization` with either scheme, and in the form of a POST (RFC 6750 2.1
     /// and 2.2). A client may use only one of these ways. A token in the query is not accepted and is listed as `nil`,
-    /// so that it conflicts with any other.
+    /// so that it conflicts with any other token.
     ///
     /// - Returns: The tokens. `nil` if the form is malformed.
     private static func tokens(in request: EndpointRequest) -> [Secret?]? {

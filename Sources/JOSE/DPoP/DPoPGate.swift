@@ -34,7 +34,7 @@ package final class DPoPGate: Sendable {
 
     /// Judges the token and proof of a request to a resource, without the store.
     ///
-    /// - Returns: The proof, which must be redeemed before the request is authenticated; `nil` if the token needs none.
+    /// - Returns: The proof, which must be redeemed before the request is authenticated; `nil` if no proof is needed.
     package func judge(
         _ presentation: Presentation,
         for demand: @autoclosure () -> DPoPDemand,
@@ -64,7 +64,7 @@ package final class DPoPGate: Sendable {
         guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else { throw .several }
         let memory = self.onces.onceMemory
         var demand = demand
-        // During this time, a proof without a nonce may have been redeemed before the store lost its memory.
+        // For this long after the store lost its memory, a proof without a nonce may be a replay of an earlier proof.
         demand.requiresNonce = now.since(memory.since) <= DPoPJudge.greatestAge + DPoPJudge.greatestLead
         return try self.judge.judge(proof, for: demand, keys: keys, now: now, epoch: memory.epoch)
     }

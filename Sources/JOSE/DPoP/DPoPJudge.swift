@@ -31,9 +31,9 @@ package struct DPoPDemand: Sendable {
 
 /// Judges proofs (RFC 9449 4.3), without a store. The caller must ensure that a proof is used only once.
 package struct DPoPJudge: Sendable {
-    /// The maximum length in bytes. A proof usually has about 600; `htu` and an RSA key may be long.
+    /// The maximum length in bytes. Most proofs have about 600, but `htu` may be long.
     package static let longestProof = 8192
-    /// The maximum length of a `jti` in bytes. Usual ones have 16 to 36 characters.
+    /// The maximum length of a `jti` in bytes. Most clients send 16 to 36 characters.
     package static let longestID = 256
     /// The maximum age of a proof by its `iat`, equal to the maximum age of a nonce. An older proof may have been made
     /// by somebody who only had the key for a moment, or its id may have left the store.

@@ -1,7 +1,7 @@
-/// Caches the keys of verified proofs by the text of the proof's header, which is equal in all proofs of a client, so
-/// that keys and thumbprints are not computed again. Confined to one event loop.
+/// Caches the keys of verified proofs, so that keys and thumbprints are not computed again. Entries are found by the
+/// text of a proof's header, because all proofs of a client have equal headers. Confined to one event loop.
 ///
-/// The cache has two generations. Used entries move to the young generation, and when that is full, it replaces the old
+/// The cache has two generations. Used entries move to the young generation. A full young generation replaces the old
 /// one. The size is therefore limited, and keys in use stay.
 package final class DPoPKeyCache {
     /// The text of a header, hashed at once. An array would be hashed byte by byte.

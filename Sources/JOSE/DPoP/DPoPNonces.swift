@@ -3,7 +3,7 @@ import Synchronization
 package import Vocabulary
 
 /// The nonces that the gateway requests in proofs (RFC 9449 8 and 9). The gateway makes and checks them without a
-/// store: a nonce is the number of a time window and the HMAC of that number.
+/// store: a nonce contains the number of a time window and an HMAC of this number and the epoch.
 ///
 /// Within a window all hosts, endpoints, gateways and clients use one nonce, because a client keeps a single nonce for
 /// all of them. The nonce shows that a proof is not older than the window, and the `jti` shows that the proof is new.
@@ -14,7 +14,7 @@ package final class DPoPNonces: Sendable {
     package enum Reading: Sendable, Hashable {
         /// The nonce is from the current window, and accepted before `end`.
         case current(end: UnixTime)
-        /// From an earlier window or secret: accepted before `end`, and the answer should contain the current nonce.
+        /// A nonce from an earlier window or secret. Accepted before `end`; the answer should have the current nonce.
         case aging(end: UnixTime)
         /// The nonce is too old, from another epoch, or not from this deployment.
         case unusable
@@ -22,15 +22,14 @@ package final class DPoPNonces: Sendable {
 
     /// The time for which one nonce is issued.
     package static let window = Duration.seconds(60)
-    /// The number of earlier windows whose nonces are accepted. This makes five minutes in all, so that clients that
-    /// send a request every few minutes need not retry each time.
+    /// The number of earlier windows whose nonces are accepted. A nonce is therefore valid for up to five minutes, so
+    /// that clients that send a request every few minutes need not retry each time.
     package static let earlierWindows: Int64 = 4
 
     private static let seconds = DPoPNonces.window.components.seconds
     private static let codeLength = 16
     private static let length = 28
 
-    /// The values derived from one secret.
     private struct Key: Sendable {
         /// Identifies the secret of a nonce; not unique.
         let id: UInt8
@@ -74,8 +73,8 @@ package final class DPoPNonces: Sendable {
     /// Returns the nonce that is issued now. It is computed once per window.
     ///
     /// - Parameter epoch: A number that all gateways share. A new number invalidates all earlier nonces after a
-    ///   failover in which the store may have lost the ids of proofs. Proofs without a nonce do not depend on it: until
-    ///   they have expired (`DPoPJudge.greatestAge` and `greatestLead`), the caller requires a nonce.
+    ///   failover in which the store may have lost the ids of proofs. It does not invalidate proofs without a nonce.
+    ///   Until they have expired (`DPoPJudge.greatestAge` and `greatestLead`), the caller requires a nonce.
     package func current(at now: UnixTime, epoch: UInt64) -> String {
         let window = Self.window(at: now)
         if let last = self.lastMade(of: window, epoch) { return last }

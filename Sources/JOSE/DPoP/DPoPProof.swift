@@ -4,8 +4,7 @@ package struct DPoPProof: Sendable, Hashable {
     package let thumbprint: String
     /// The scope in which `onceID` is unique.
     package var onceScope: String { "dpop " + self.thumbprint }
-    /// A hash of the proof's `jti`. The request is authenticated only after the store has accepted this id, which it
-    /// does once.
+    /// A hash of the proof's `jti`. The store accepts this id once. The request is authenticated only after that.
     package let onceID: String
     /// The epoch in which the proof was judged.
     package let epoch: UInt64

@@ -44,8 +44,8 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
         "invalid_dpop_proof",
         "The token is bound to a key: send a DPoP proof."
     )
-    /// The key of the proof is not the key that the token is bound to. The proof itself is valid, so the token is
-    /// rejected (RFC 9449 7.1).
+    /// The key of the proof is not the key that the token is bound to. The error therefore concerns the token, not the
+    /// proof (RFC 9449 7.1).
     package static let otherKey = DPoPRefusal(
         .proofOtherKey,
         "invalid_token",
@@ -79,7 +79,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
         Self.nonceNeeded("The DPoP proof needs a nonce from this server.", nonce)
     }
 
-    /// The nonce is too old, or from another server.
+    /// The nonce is too old, from another epoch, or from another server.
     package static func unusable(nonce: String) -> DPoPRefusal {
         Self.nonceNeeded("The nonce in the DPoP proof is no longer accepted: use the nonce in DPoP-Nonce.", nonce)
     }

@@ -5,7 +5,7 @@ import Vocabulary
 /// Whatever bytes a client sends, a line remains one line of valid JSON in valid UTF-8: control bytes, quotes and bytes
 /// that are not UTF-8 are escaped, so that clients cannot forge log lines (CWE-117).
 struct LineBuffer: ~Copyable {
-    /// The maximum length of a value in bytes. Longer values are cut at a character and end with `…`.
+    /// The maximum length of a value in bytes. Longer values are cut between characters and end with `…`.
     static let valueLimit = 1024
 
     private var base: UnsafeMutablePointer<UInt8>
@@ -204,7 +204,7 @@ struct LineBuffer: ~Copyable {
         self.put(0x22)
     }
 
-    // MARK: Bytes for which room is reserved
+    // MARK: Bytes in reserved space
 
     @inline(__always)
     private mutating func put(_ text: StaticString) {
@@ -260,7 +260,7 @@ struct LineBuffer: ~Copyable {
                 word = word << 8 | UInt64(bytes.load(fromByteOffset: index, as: UInt8.self))
             }
             target.storeBytes(of: word.littleEndian, as: UInt64.self)
-            // The zeros behind the last byte are special.
+            // The zeros after the last byte are special, too.
             index = Self.special(word).trailingZeroBitCount / 8
         }
         self.count &+= index
@@ -293,7 +293,7 @@ struct LineBuffer: ~Copyable {
             return 1
         default:
             guard let (scalar, length) = Self.scalar(in: bytes, at: index, end: end) else {
-                // Not UTF-8: the value of the byte, so that the log still shows it.
+                // Not UTF-8: writes the value of the byte, so that the log still shows it.
                 self.unicode(UInt32(byte))
                 return 1
             }
@@ -318,7 +318,7 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// Writes `\u` and four hexadecimal digits. The caller has reserved room for them.
+    /// Writes `\u` and four hexadecimal digits. The caller has reserved six bytes.
     private mutating func unicode(_ scalar: UInt32) {
         self.base[self.count] = 0x5C
         self.base[self.count + 1] = UInt8(ascii: "u")

@@ -1,5 +1,5 @@
-/// A bounded queue of whole lines of one stream, in a ring buffer. Any thread may append, and never waits for the
-/// reader: a line that does not fit is dropped whole and counted.
+/// A bounded queue of whole lines of one stream, in a ring buffer. Any thread may append without waiting for the
+/// reader. A line that does not fit is dropped whole and counted.
 package final class LineQueue: @unchecked Sendable {
     /// The streams of lines, with their names in `"stream"` and in `sallyport_log_dropped_total{stream}`.
     package enum Stream: String, Sendable, CaseIterable {
@@ -13,12 +13,12 @@ package final class LineQueue: @unchecked Sendable {
     /// The time that a line may wait for more lines; zero to write it at once.
     private let longestLinger: Duration
 
-    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it. They remain in
-    // `count` until the thread reports them as written, so they are not overwritten.
+    // Guarded by the doorbell's monitor. The writer thread reads a chunk without holding it. The chunk remains in
+    // `count` until the thread reports it as written, so it is not overwritten.
     private let ring: UnsafeMutableRawPointer
     private var head = 0
     private(set) var count = 0
-    /// The total number of bytes ever added. A flush waits until the bytes added before it are written.
+    /// The total number of bytes ever added. A flush waits until all bytes before its call are written.
     private(set) var total: UInt64 = 0
     private var droppedLines: UInt64 = 0
     private var isClosed = false
@@ -39,7 +39,7 @@ package final class LineQueue: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - bytes: One or more lines, each ended by a line feed.
-    ///   - spared: The number of free bytes that these lines leave for others.
+    ///   - spared: The number of free bytes that these lines leave for other lines.
     /// - Returns: The number of bytes appended: all, or the length of the lines that fit.
     @discardableResult
     package func append(_ bytes: UnsafeRawBufferPointer, sparing spared: Int = 0) -> Int {
@@ -71,8 +71,8 @@ package final class LineQueue: @unchecked Sendable {
 
     // MARK: For the writer thread, with the lock held
 
-    /// The time that the lines in this queue may wait for more. Events that strangers can cause get half of the room,
-    /// so writing starts at a quarter: nothing is dropped while the thread waits.
+    /// The time that the lines in this queue may wait for more. Events that strangers can cause get half of the queue,
+    /// so writing starts at a quarter: no line is dropped while the thread waits.
     var linger: Duration { self.count < self.capacity / 4 ? self.longestLinger : .zero }
 
     /// Returns the next bytes to write, up to `limit`. They end with a line end if they contain a whole line.
@@ -93,7 +93,7 @@ package final class LineQueue: @unchecked Sendable {
         if self.count == 0 { self.head = 0 }
     }
 
-    /// Rejects further lines and drops the waiting ones.
+    /// Rejects further lines and drops the waiting lines.
     func close() {
         self.isClosed = true
         var rest = 0
@@ -135,9 +135,8 @@ package final class LineQueue: @unchecked Sendable {
     }
 }
 
-/// Wakes the writer thread, but only if necessary: a wake-up costs the caller a system call.
+/// Wakes the writer thread if necessary. A wake-up costs the caller a system call.
 final class Doorbell: @unchecked Sendable {
-    /// The state of the writer thread.
     enum Waiting {
         /// The thread writes, or pauses after a failure, and will look again without a signal.
         case not

@@ -26,7 +26,7 @@ package final class LineWriter: @unchecked Sendable {
     private var queues: [LineQueue] = []
     private var turn = 0
     private var isMidLine = false
-    /// The number of bytes to write without waiting for more: all bytes that waited when the first was due.
+    /// The number of bytes to write without waiting for more: all that waited when the first line was due.
     private var batch = 0
     private var flushes = 0
     private var isStopping = false
@@ -34,12 +34,12 @@ package final class LineWriter: @unchecked Sendable {
 
     /// Starts the thread.
     ///
-    /// A busy gateway does not wake the thread for each line: lines wait a moment for more, except those of the log.
+    /// A busy gateway does not wake the thread for each line: access lines and audit events wait a moment.
     ///
     /// - Parameters:
     ///   - descriptor: The target of the lines; blocking or not. The caller closes it.
     ///   - accessLinger: The time that access lines may wait.
-    ///   - auditLinger: The time that audit events may wait. They are lost if the process is killed meanwhile.
+    ///   - auditLinger: The time that audit events may wait. Waiting events are lost if the process is killed.
     package init(
         descriptor: Int32,
         accessLinger: Duration = .milliseconds(20),
@@ -91,7 +91,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Flushes, then lets the thread end. Lines that could not be written, and later ones, are dropped and counted.
+    /// Flushes, then lets the thread end. Lines that could not be written, and later lines, are dropped and counted.
     ///
     /// - Returns: False if the reader did not accept all lines within `timeout`. The thread may then still be writing,
     ///   so the descriptor must stay open.
@@ -202,7 +202,7 @@ package final class LineWriter: @unchecked Sendable {
         case EINTR:
             return true
         case EAGAIN:
-            // Another process made the descriptor non-blocking. Waits for room, and checks for a stop now and then.
+            // Another process made the descriptor non-blocking. Waits until it is writable, and checks for a stop.
             var poll = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
             _ = Glibc.poll(&poll, 1, 250)
             return monitor.withLock { !self.isStopping }

@@ -4,11 +4,11 @@ import Synchronization
 import Glibc
 #endif
 
-/// Shows the lines of a `LineWriter` on a terminal as text. Only a separate thread, which reads the writer's output,
-/// writes to the terminal, so no other code waits if the terminal is slow or stopped (Ctrl-S).
+/// Shows the lines of a `LineWriter` on a terminal as text. A separate thread reads the writer's output, and only this
+/// thread writes to the terminal. No other code waits if the terminal is slow or stopped (Ctrl-S).
 package final class TerminalLog: Sendable {
     private struct State {
-        /// The text to show first; `nil` while lines wait for it.
+        /// The text to show first; `nil` while lines wait for the text.
         var first: String?
         var isEnding = false
         var hasEnded = false
@@ -34,7 +34,7 @@ package final class TerminalLog: Sendable {
             for end in [lines.source, lines.target] { close(end) }
             return nil
         }
-        // Callers of the thread never wait for it.
+        // `call` must not block.
         for end in [calls.source, calls.target] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
         (self.source, self.descriptor, self.calls, self.output) = (lines.source, lines.target, calls, output)
         guard OutputThread.start({ self.run() }) == 0 else {
@@ -116,7 +116,7 @@ package final class TerminalLog: Sendable {
             let count = rest.withUnsafeBytes { write(self.output, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
-                // Another program on this terminal has made it non-blocking.
+                // Another program has made this terminal non-blocking.
                 var poll = pollfd(fd: self.output, events: Int16(POLLOUT), revents: 0)
                 _ = Glibc.poll(&poll, 1, 250)
                 continue

@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// The facts about one request in the access log, except strings, which `AccessLog.record` takes separately. So the
-/// entry holds no objects and needs no reference counting. It points to bytes without copying them, and must be
+/// The facts about one request in the access log, except strings, which `AccessLog.record` takes separately. Therefore
+/// the entry holds no objects and needs no reference counting. It points to bytes without copying them, and must be
 /// recorded while they are valid.
 ///
 /// Members that are `nil` are left out of the line.
@@ -9,7 +9,7 @@ package struct AccessEntry {
     /// The start time of the request, so that its line sorts before the events that it caused.
     package var time: UnixTime
     package var requestID: UnsafeRawBufferPointer
-    /// The trace that the request belongs to; `nil` if none is known.
+    /// The trace that the request belongs to; `nil` if no trace is known.
     package var trace: TraceID?
     /// The client's address as text: the peer's, or the one that trusted proxies report (`trusted_proxies`).
     package var client: UnsafeRawBufferPointer
@@ -17,8 +17,8 @@ package struct AccessEntry {
     package var method: UnsafeRawBufferPointer?
     /// The requested `Host`.
     package var host: UnsafeRawBufferPointer?
-    /// The request target as it came; `nil` if the head could not be parsed. The log cuts it before the query, which is
-    /// never written.
+    /// The request target as it came; `nil` if the head could not be parsed. The log omits its query, fragment and
+    /// userinfo.
     package var target: UnsafeRawBufferPointer?
     /// The version, such as `HTTP/1.1`; `nil` if the head could not be parsed.
     package var version: StaticString?

@@ -24,10 +24,10 @@ package struct AuditStream: Sendable {
 
     /// Records an act that is about to happen. Never waits.
     ///
-    /// Events that any client can cause may use only half of the room. The rest is reserved for acts such as sign-ins,
-    /// so that rejections cannot fill the queue and block them.
+    /// Events that any client can cause may use only half of the queue. The rest is reserved for acts such as sign-ins,
+    /// so that rejections cannot fill the queue and block such acts.
     ///
-    /// - Returns: False if there is no room and the policy is `refuse`. The act must then not happen.
+    /// - Returns: False if the event does not fit and the policy is `refuse`. The act must then not happen.
     @discardableResult
     package func emit(_ event: AuditEvent) -> Bool {
         guard let queue = self.queue else { return true }

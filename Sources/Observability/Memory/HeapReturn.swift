@@ -4,14 +4,14 @@ import CLinux
 /// has been quiet for some seconds.
 ///
 /// The C library keeps freed memory for the next burst: after two hundred slow readers a gateway keeps the buffers of
-/// all of them. `malloc_trim` returns every whole free page. Threads that use the heap wait meanwhile, so it is never
-/// called for a request, nor while there are many requests.
+/// all these connections. `malloc_trim` returns every whole free page. Threads that use the heap wait for
+/// `malloc_trim`, so it is never called for a request, or while there are many requests.
 package struct HeapReturn: Sendable {
     /// The interval at which `look` must be called.
     package static let interval: Duration = .seconds(5)
     /// The share of a core below which a process is quiet.
     private static let quietShare = 0.1
-    /// The growth in bytes that is a burst.
+    /// The minimum growth in bytes that is a burst.
     private static let burstBytes = 16.0 * 1024 * 1024
 
     private var cpuSeconds: Double
@@ -30,7 +30,7 @@ package struct HeapReturn: Sendable {
     package mutating func look(cpuSeconds: Double, residentBytes: Double) -> Bool {
         let used = cpuSeconds - self.cpuSeconds
         self.cpuSeconds = cpuSeconds
-        // If the memory was unknown before, it is known from now on.
+        // This also stores the first known value after an unknown one (NaN).
         if !(self.leastBytes <= residentBytes), residentBytes.isFinite { self.leastBytes = residentBytes }
         let isQuiet = used < Self.quietShare * (Self.interval / .seconds(1))
         return isQuiet && residentBytes >= self.leastBytes + Self.burstBytes
@@ -41,7 +41,7 @@ package struct HeapReturn: Sendable {
         self.leastBytes = residentBytes
     }
 
-    /// Checks this process, and returns its memory if it is time, which blocks for some milliseconds.
+    /// Checks this process, and returns its memory if it is time. Returning it blocks for some milliseconds.
     ///
     /// - Returns: The resident bytes before and after; `nil` if it is not time yet.
     package mutating func lookAtProcess() -> (before: Int, after: Int)? {

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Counters that are registered at their first use, so that series without events are not shown, and found by `Key`
-/// from then on. Usable from any thread.
+/// Counters that are found by `Key`. A counter is registered at its first use, so that series without events are not
+/// shown. Usable from any thread.
 package final class CounterMemory<Key: Hashable & Sendable>: Sendable {
     private let known = Mutex<[Key: CounterID]>([:])
     private let register: @Sendable (Key) -> CounterID

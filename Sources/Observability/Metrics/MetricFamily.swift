@@ -11,7 +11,7 @@ package struct MetricFamily: Sendable, Hashable {
     /// The label names, in the order of their values.
     package let labels: [String]
     /// True if a series is shown only while its value is not 0. This is for families with many combinations of labels
-    /// (route, decision and reason), and with a series per route or app.
+    /// (route, decision and reason), and for families with a series per route or app.
     package let hidesZero: Bool
 
     /// - Parameter series: The name and, in braces, the label names: `sallyport_log_dropped_total{stream}`.

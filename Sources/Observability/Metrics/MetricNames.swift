@@ -1,7 +1,7 @@
 /// All metrics of the gateway. Labels never contain a user, a path or an address. Names of routes and upstreams come
-/// from the configuration, so the number of series is known when it is loaded.
+/// from the configuration, so the number of series is known after loading.
 package enum MetricNames {
-    /// The bounds of durations in seconds: OpenTelemetry's for HTTP, and finer ones for the gateway's own part.
+    /// The bounds of durations in seconds: OpenTelemetry's bounds for HTTP, and finer bounds for the gateway itself.
     package static let durationBuckets: [Double] = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
@@ -108,7 +108,7 @@ package enum MetricNames {
         "sallyport_handoff_age_seconds",
         "Time from the mint of a session-transfer token to the sign-in that used it up."
     )
-    /// The bounds of `handoffAge`: most tokens live for a minute, none for more than five.
+    /// The bounds of `handoffAge`: most tokens live for a minute, and no token for more than five.
     package static let handoffAgeBuckets: [Double] = [0.25, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 120, 300]
     package static let hostTickets = MetricFamily.counter(
         "sallyport_host_tickets_total{result}",
@@ -396,7 +396,7 @@ package enum ProviderRenewalResult: String, Sendable, CaseIterable {
     case tooLarge = "too_large"
 }
 
-/// The results of a try to send a logout token: the values of `sallyport_client_logouts_total{result}`.
+/// The results of sending a logout token: the values of `sallyport_client_logouts_total{result}`.
 package enum ClientLogoutResult: String, Sendable, CaseIterable {
     case ok, later, refused, failed, dropped
 }

@@ -4,7 +4,7 @@ package import Vocabulary
 package enum MetricsForm: Sendable, CaseIterable {
     /// Prometheus's text format 0.0.4.
     case text
-    /// OpenMetrics 1.0, the only format with exemplars of histograms, which name traces.
+    /// OpenMetrics 1.0, the only format in which histograms have exemplars with the ids of traces.
     case openMetrics
 
     package var contentType: String {
@@ -16,7 +16,7 @@ package enum MetricsForm: Sendable, CaseIterable {
 
     /// Makes the form that a scraper prefers (RFC 9110 12.5.1).
     ///
-    /// - Parameter accept: The values of the scraper's field `Accept`. If it names neither format, the format is text.
+    /// - Parameter accept: The values of the scraper's field `Accept`. Text is used if `accept` names neither format.
     package init(accept: [String]) {
         var (text, open) = (0.0, 0.0)
         for part in accept.joined(separator: ",").split(separator: ",") {
@@ -43,7 +43,7 @@ package enum MetricsForm: Sendable, CaseIterable {
     }
 }
 
-/// A trace with the duration of its request, which links a histogram to a request.
+/// A trace and the duration of its request. An exemplar links a histogram to a request.
 @usableFromInline
 package struct Exemplar: Sendable {
     @usableFromInline package let trace: TraceID

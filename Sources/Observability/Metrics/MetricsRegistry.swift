@@ -155,7 +155,7 @@ package final class MetricsRegistry: Sendable {
     /// Returns all metrics.
     ///
     /// Asks each loop in turn for its counts; the text is made off the loops. The loops must be running. NIO never runs
-    /// a task of a loop that was shut down, and totals without its counts would look like reset counters.
+    /// a task of a loop that was shut down, and totals without that loop's counts would look like reset counters.
     ///
     /// - Throws: The error of a loop that shuts down meanwhile.
     package func render(as form: MetricsForm = .text) async throws -> [UInt8] {

@@ -53,7 +53,7 @@ package final class MetricsShard {
 
     /// Records a duration in nanoseconds; a negative duration becomes 0.
     ///
-    /// - Returns: The slot of its bucket.
+    /// - Returns: The slot of the duration's bucket.
     @inlinable @inline(__always) @discardableResult
     package func observe(_ id: HistogramID, nanoseconds: Int64) -> Int {
         let slot = Int(id.slot)
@@ -107,7 +107,7 @@ package final class MetricsShard {
         var counted: [(slot: Int, value: UInt64)] = []
         for first in stride(from: 0, to: self.capacity, by: 64) {
             let block = UnsafeBufferPointer(start: self.slots + first, count: min(64, self.capacity - first))
-            // Most blocks are zeros, which are checked many words at a time.
+            // Most blocks are all zeros. This check reads many words at a time.
             guard block.reduce(0, |) != 0 else { continue }
             for (index, value) in block.enumerated() where value != 0 { counted.append((first + index, value)) }
         }

@@ -29,7 +29,7 @@ struct MetricsState {
     }
 
     private(set) var families: [String: Registered] = [:]
-    /// The functions that return the label values to show, by family name. A family without one shows all series.
+    /// The functions that return the label values to show, by family name. Other families show all series.
     var shown: [String: @Sendable () -> [[String]]] = [:]
     /// The functions that read all series of a family at each scrape, by family name.
     private(set) var whole: [String: MetricsRegistry.FamilyReading] = [:]
@@ -58,7 +58,7 @@ struct MetricsState {
         return source
     }
 
-    /// Returns the first slot of each row of counters. Rows that are new get slots.
+    /// Returns the first slot of each row of counters. New rows get slots.
     ///
     /// - Parameters:
     ///   - rows: The values of the first label.
@@ -87,8 +87,8 @@ struct MetricsState {
         return slots
     }
 
-    /// Removes a family while it is changed, so that its arrays are not copied for each of thousands of series. Makes a
-    /// new family if it is unknown.
+    /// Removes a family while it is changed, so that its arrays are not copied for each of thousands of series. Makes
+    /// the family if it is unknown.
     private mutating func takeOut(_ family: MetricFamily, buckets: [Double]) -> Registered {
         if let known = self.families.removeValue(forKey: family.name) {
             precondition(known.family.kind == family.kind, "\(family.name) is a \(known.family.kind.rawValue)")
@@ -101,7 +101,6 @@ struct MetricsState {
         return registered
     }
 
-    /// Changes the source of an existing series.
     mutating func replace(_ family: MetricFamily, _ values: [String], _ source: Source) {
         guard let index = self.families[family.name]?.index[PrometheusText.labels(family.labels, values)] else {
             return

@@ -28,13 +28,13 @@ package enum ProcessMetrics {
         registry.read(MetricNames.processCPU) { self.cpuSeconds() }
     }
 
-    /// Returns the start as Unix time in seconds. Field 22 of `/proc/self/stat` has the clock ticks since boot.
+    /// Returns the start as Unix time in seconds. Field 22 of `/proc/self/stat` is the start in ticks after boot.
     static func startTime() -> Double {
         var now = timespec()
         var sinceBoot = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
-        // The program's name in brackets may contain spaces and brackets, so fields are counted from the last bracket.
+        // The program's name in brackets may contain spaces and brackets, so the fields begin after the last bracket.
         let fields = self.text(of: "/proc/self/stat")
         guard let name = fields.lastIndex(of: ")") else { return .nan }
         let rest = fields[name...].split(separator: " ")

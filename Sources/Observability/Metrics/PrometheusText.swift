@@ -32,7 +32,7 @@ struct PrometheusText {
 
     /// - Parameters:
     ///   - sets: The label values of the series to show; `nil` for all.
-    ///   - whole: All series, if they are read at once.
+    ///   - whole: All series, if the family is read at once (`read(all:)`).
     mutating func append(
         _ registered: MetricsState.Registered,
         only sets: [[String]]? = nil,
@@ -135,7 +135,7 @@ struct PrometheusText {
         zip(names, values).map { "\($0)=\"\(self.escaped($1, quotes: true))\"" }.joined(separator: ",")
     }
 
-    /// Escapes `\`, line feed and, in label values, `"`, as the format requires.
+    /// Escapes `\`, line feed and, if `quotes` is true, `"`, as the format requires.
     static func escaped(_ text: String, quotes: Bool) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -149,7 +149,7 @@ struct PrometheusText {
         return result
     }
 
-    /// Formats a value for Go's `ParseFloat`. Whole numbers have no exponent.
+    /// Formats a value for Go's `ParseFloat`. Whole numbers below 9e15 have no exponent.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }

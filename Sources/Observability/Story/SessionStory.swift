@@ -78,7 +78,7 @@ private struct Search {
     /// The session's own names. Each line with one of them belongs to the story.
     private(set) var names: Set<String>
     private var requests: Set<String> = []
-    /// The parent sessions. Of their events, and those of the users in `subjects`, only ends belong to the story.
+    /// The parent sessions. Only the ends of parents, and of users in `subjects`, belong to the story.
     private var parents: Set<String> = []
     private var subjects: Set<String> = []
     private(set) var found: [Place: SessionStory.Line] = [:]

@@ -10,7 +10,7 @@ package struct ExportPauses: Sendable {
     /// Returns the pause before the next retry.
     ///
     /// - Parameters:
-    ///   - asked: The pause that the collector asks for (`Retry-After`); `nil` if it asks for none.
+    ///   - asked: The pause that the collector asks for (`Retry-After`); `nil` if it asks for no pause.
     ///   - chance: A factor from 0.8 to 1.2, so that gateways do not retry all at once.
     package mutating func take(asked: Duration?, chance: Double = .random(in: 0.8...1.2)) -> Duration {
         defer { self.next = min(self.next * 2, Self.longest) }
@@ -18,7 +18,8 @@ package struct ExportPauses: Sendable {
     }
 }
 
-/// A pause that a collector asks for (`Retry-After`). It also delays later batches if it outlasts the retries of one.
+/// A pause that a collector asks for (`Retry-After`). It also delays later batches if it outlasts the retries of a
+/// batch.
 package struct ExportRest: Sendable {
     /// The maximum, whatever a collector asks for: the header may have a wrong unit, or a date by a wrong clock.
     private static let longest = Duration.seconds(600)

@@ -6,7 +6,7 @@ package struct ExportRequest: Sendable {
     /// The encoding of the request.
     package enum Form: String, Sendable, CaseIterable {
         case protobuf = "http/protobuf"
-        /// Three to four times as large, for people who read the requests.
+        /// For people who read the requests. JSON is three to four times as large as protobuf.
         case json = "http/json"
 
         package var contentType: String {
@@ -41,8 +41,8 @@ package struct ExportRequest: Sendable {
         self.scope = Self.field(1, Self.field(1, Array("sallyport".utf8)) + Self.field(2, Array(version.utf8)))
     }
 
-    /// The number of bytes that are copied at once. The C library copies up to this many with vector instructions, and
-    /// more with an instruction that some processors execute byte by byte.
+    /// The number of bytes that are copied at once. The C library copies this number with vector instructions. For more
+    /// bytes it uses an instruction that some processors execute byte by byte.
     private static let piece = 2048
 
     /// Returns the body of the request.
@@ -256,7 +256,7 @@ package struct PartialSuccess: Sendable, Equatable {
 
     /// The number of rejected spans.
     package var rejected = 0
-    /// The reason for the rejections, or a warning; `nil` if the answer has neither.
+    /// The reason for the rejections, or a warning; `nil` if the answer contains no text.
     package var message: String?
 
     /// - Parameter body: The body of an answer with status 200, in either form. An unreadable body is ignored.

@@ -41,14 +41,14 @@ package struct SpanHead {
 /// All texts are valid UTF-8, as protobuf requires: other bytes become U+FFFD. Long texts are cut.
 @usableFromInline
 package final class SpanBuffer: @unchecked Sendable {
-    /// The maximum length of a text in bytes. Longer texts are cut at a character.
+    /// The maximum length of a text in bytes. Longer texts are cut between characters.
     package static let textLimit = 1024
-    /// The size limit of a span in bytes: its length has two bytes.
+    /// The size limit of a span in bytes: its length is encoded in two bytes.
     @usableFromInline static var spanLimit: Int { 16_000 }
 
     @usableFromInline private(set) var base: UnsafeMutablePointer<UInt8>
     @usableFromInline private(set) var capacity: Int
-    /// The number of bytes of whole spans and of the current one.
+    /// The number of bytes of whole spans and of the current span.
     @usableFromInline var count = 0
     /// The number of whole spans.
     @usableFromInline package internal(set) var spans = 0
@@ -74,7 +74,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.contentStart = 0
     }
 
-    /// Drops the bytes after the first `count`, which must not be whole spans.
+    /// Drops the bytes after the first `count`. They must not contain whole spans.
     @inlinable @inline(__always)
     package func truncate(to count: Int) { self.count = min(self.count, count) }
 
@@ -121,7 +121,7 @@ package final class SpanBuffer: @unchecked Sendable {
     /// - Parameters:
     ///   - head: The head of the span, with the pattern's kind, and with a parent only if the pattern has one.
     ///   - status: The status of the answer, if the pattern has one.
-    ///   - run: The bytes that follow, from another buffer.
+    ///   - run: The bytes to append to the pattern, from another buffer.
     @inlinable @inline(__always)
     package func begin(
         like pattern: SpanPattern,
@@ -169,7 +169,7 @@ package final class SpanBuffer: @unchecked Sendable {
 
     /// Appends a text to the last attribute, which ends the span's pattern.
     ///
-    /// - Parameter begun: The number of bytes of text that the attribute has.
+    /// - Parameter begun: The number of bytes of text that the attribute already has.
     /// - Precondition: `fits` has returned true.
     @inlinable @inline(__always)
     package func complete(_ key: SpanKey, begun: Int, _ text: UnsafeBufferPointer<UInt8>) {
@@ -191,7 +191,7 @@ package final class SpanBuffer: @unchecked Sendable {
     /// Writes the name of the span.
     package func name(_ text: UnsafeRawBufferPointer) { self.text(5, text) }
 
-    /// Writes a name that begins with `method` and continues with `run`, followed by the attributes of `run`.
+    /// Writes a name that consists of `method` and the text in `run`, and then the attributes of `run`.
     package func name(_ method: StaticString, _ run: SpanRun) {
         let length = method.utf8CodeUnitCount &+ run.nameLength
         let room = method.utf8CodeUnitCount &+ run.bytes.count &+ 4
@@ -224,7 +224,7 @@ package final class SpanBuffer: @unchecked Sendable {
         if !text.isEmpty { self.text(3, text) }
     }
 
-    /// Links the span to another trace, which it does not belong to.
+    /// Links the span to a trace that it does not belong to.
     package func link(to context: TraceContext) {
         self.reserve(48)
         self.put(Self.key(13, .bytes))
@@ -254,7 +254,7 @@ package final class SpanBuffer: @unchecked Sendable {
     @inlinable @inline(__always)
     package func end() {
         let length = self.count &- self.contentStart
-        // Two bytes suffice below 2^14. The high bit of the first byte means that another one follows.
+        // Two bytes suffice below 2^14. The high bit of the first byte means that another byte follows.
         self.base[self.contentStart &- 2] = UInt8(truncatingIfNeeded: length) | 0x80
         self.base[self.contentStart &- 1] = UInt8(truncatingIfNeeded: length &>> 7)
         self.spans &+= 1
@@ -280,7 +280,7 @@ package final class SpanBuffer: @unchecked Sendable {
         return value.count
     }
 
-    /// Writes an attribute with a text that is known to be ASCII, and returns its number of bytes.
+    /// Writes an attribute with a text that is known to be ASCII, and returns the text's number of bytes.
     @inlinable @inline(__always)
     package func attribute(_ key: SpanKey, ascii value: UnsafeBufferPointer<UInt8>) -> Int {
         let length = key.count &- 2 &+ value.count
@@ -326,7 +326,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= key.count &- 1 &+ size
     }
 
-    /// Writes a key behind the last byte, with the length of the attribute (below 128).
+    /// Writes a key after the last byte, with the length of the attribute (below 128).
     ///
     /// - Returns: The position of the attribute's value.
     @inlinable @inline(__always)
@@ -376,8 +376,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.put(length: value)
     }
 
-    /// Writes an attribute up to the content of its value, which has `inner` bytes. Returns false if the span has no
-    /// room.
+    /// Writes an attribute up to the content of its value, which has `inner` bytes. Returns false if it does not fit.
     private func beginAttribute(_ name: StaticString, _ inner: Int) -> Bool {
         let name = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         let value = 1 &+ Self.size(inner) &+ inner
@@ -503,7 +502,7 @@ private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointe
             bits |= word
             index &+= 8
         }
-        // The last eight bytes, some of which have been copied.
+        // Copies the last eight bytes, some of them again.
         let word = start.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
         target.storeBytes(of: word, toByteOffset: count &- 8, as: UInt64.self)
         bits |= word

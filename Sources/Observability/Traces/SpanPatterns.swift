@@ -4,14 +4,15 @@ import Vocabulary
 @usableFromInline
 package struct SpanPattern {
     @usableFromInline let bytes: UnsafeRawBufferPointer
-    /// The position of the status, and `sessionAt` the position of the session; 0 if the pattern has none.
+    /// The position of the status. `sessionAt` is the session's position. 0 if the pattern has no such part.
     @usableFromInline let statusAt: Int
     @usableFromInline package let sessionAt: Int
     /// The number of bytes of text with which the last attribute begins.
     @usableFromInline package let textCount: Int
 
-    /// The positions of the differing parts, relative to the first byte of a span (`SpanBuffer.begin`). A parent moves
-    /// the times by its length. Computed, because a stored constant of another module would cost a call at each use.
+    /// The positions of the differing parts, relative to the first byte of a span (`SpanBuffer.begin`). If there is a
+    /// parent, add `parentLength` to `start` and `end`. Computed, because a stored constant of another module would
+    /// cost a call at each use.
     @usableFromInline
     enum Place {
         @inlinable static var content: Int { 3 }
@@ -65,7 +66,7 @@ package final class SpanPatterns {
         @usableFromInline var pattern: SpanPattern
     }
 
-    /// The number of values of `SpanLikeness.place`. A new pattern replaces an old one at its place.
+    /// The number of values of `SpanLikeness.place`. A new pattern replaces the old pattern at its `place`.
     private static let count = 256
 
     @usableFromInline let kept: UnsafeMutablePointer<Kept>
@@ -100,11 +101,11 @@ package final class SpanPatterns {
     /// Makes the pattern for `likeness`.
     ///
     /// - Parameters:
-    ///   - head: The head of one of its spans.
+    ///   - head: The head of one of the pattern's spans.
     ///   - hasStatus: True if the spans have the status of an answer.
     ///   - hasSession: True if the spans name a session.
-    ///   - write: Writes all other parts, and returns the number of text bytes in the last attribute, which may be
-    ///     extended.
+    ///   - write: Writes all other parts, and returns the number of text bytes in the last attribute. More text may be
+    ///     appended to it.
     @inline(never)
     package func make(
         _ likeness: SpanLikeness,
@@ -120,7 +121,7 @@ package final class SpanPatterns {
         buffer.begin(head)
         var (statusAt, sessionAt) = (0, 0)
         if hasStatus {
-            // The status has two bytes, as all numbers from 128 on.
+            // A status takes two bytes, like all numbers from 128 to 16,383.
             buffer.attribute(self.status, 200)
             statusAt = buffer.bytes.count - 2
         }

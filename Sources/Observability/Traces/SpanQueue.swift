@@ -1,7 +1,7 @@
 import Synchronization
 
 /// The spans that wait for the exporter, in buffers that are recycled: a loop exchanges a full buffer for an empty one.
-/// No loop waits for the exporter: spans for which there is no room are dropped and counted.
+/// No loop waits for the exporter: spans that do not fit are dropped and counted.
 package final class SpanQueue: Sendable {
     /// The reasons why spans did not reach the collector: the values of `sallyport_spans_dropped_total{reason}`.
     package enum Loss: String, Sendable, CaseIterable {
@@ -19,7 +19,7 @@ package final class SpanQueue: Sendable {
         var spans = 0
         /// Empty buffers.
         var spare: [SpanBuffer] = []
-        /// The buffer for spans of tasks, which have no loop's buffer.
+        /// The buffer for spans that tasks write, not loops.
         var single = SpanBuffer(capacity: 4096)
         var losses: [Loss: UInt64] = [:]
         var sent: UInt64 = 0
@@ -28,12 +28,12 @@ package final class SpanQueue: Sendable {
         var isRung = false
     }
 
-    /// The maximum number of bytes sent at once. A single buffer with long texts of clients may exceed it.
+    /// The maximum number of bytes sent at once. A single buffer with long texts of clients may exceed this limit.
     private static let longestBatch = 1 << 20
 
     /// The maximum number of waiting spans.
     private let capacity: Int
-    /// The number of spans that are sent at once.
+    /// The maximum number of spans sent at once, unless one buffer has more.
     package let batch: Int
     /// The number of spans or bytes at which a buffer is passed on.
     let handover: (spans: Int, bytes: Int)
@@ -90,7 +90,7 @@ package final class SpanQueue: Sendable {
 
     // MARK: For the exporter
 
-    /// Returns the next spans to send, about a batch or a mebibyte; empty if none wait.
+    /// Returns the next spans to send, at most about a batch or a mebibyte; empty if no spans wait.
     ///
     /// - Parameter onlyFull: True to return nothing unless a whole batch waits.
     package func next(onlyFull: Bool = false) -> [SpanBuffer] {
@@ -137,8 +137,8 @@ package final class SpanQueue: Sendable {
         }
     }
 
-    /// The maximum number of empty buffers that are kept: enough for a batch that is sent and one that is written
-    /// meanwhile. Only a burst leaves more, and a large queue is rarely full.
+    /// The maximum number of empty buffers that are kept: enough for a batch that is being sent and a batch that is
+    /// being written. Only a burst leaves more buffers, and a large queue is rarely full.
     private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
 
     /// Rejects further spans. Waiting spans are lost.
@@ -159,7 +159,7 @@ package final class SpanQueue: Sendable {
     /// The number of empty buffers that are kept.
     package var spare: Int { self.state.withLock { $0.spare.count } }
 
-    /// The number of waiting spans, without those in the loops' buffers.
+    /// The number of waiting spans, without spans in the loops' buffers.
     package var waiting: Int { self.state.withLock { $0.spans + $0.single.spans } }
 
     /// Registers the counters of sent and lost spans.
@@ -187,7 +187,7 @@ package final class TraceLog {
     @usableFromInline private(set) var clockEnd: UInt64 = 0
     /// The interval between readings of the clocks, in nanoseconds. Only setting a clock changes their offset.
     private static let clockPeriod: UInt64 = 1_000_000_000
-    /// The state of the generator of span ids, which do not repeat before the state does.
+    /// The state of the generator of span ids. Ids do not repeat before the state repeats.
     @usableFromInline var state = UInt64.random(in: .min ... .max)
     /// The number of spans or bytes at which the buffer is passed on.
     @usableFromInline let handover: (spans: Int, bytes: Int)

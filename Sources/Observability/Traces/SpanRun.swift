@@ -37,12 +37,12 @@ package final class SpanRun: @unchecked Sendable {
 /// The name of an attribute that nearly every span has, as the bytes before a value of less than 128 bytes.
 @usableFromInline
 package struct SpanKey: @unchecked Sendable {
-    /// The number of bytes that are copied for every key, including unused ones: a constant length takes a few
+    /// The number of bytes that are copied for every key, including unused bytes: copying a constant number takes few
     /// instructions.
     @usableFromInline static let room = 48
 
     @usableFromInline let name: StaticString
-    /// The bytes of the key. Never freed, as keys are constants. Lengths are written into the copy.
+    /// The bytes of the key. Never freed, as keys are constants. Lengths are written into each copy.
     @usableFromInline let bytes: UnsafeRawPointer
     @usableFromInline let count: Int
 

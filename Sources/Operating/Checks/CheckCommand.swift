@@ -99,7 +99,7 @@ struct CheckCommand: WiredCommand {
         if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
         guard let plan = draft.plan(for: proxy) else { return }
         if let fault = plan.fault { throw Console.failure(fault) }
-        // Warnings go to standard error, too, as comments: they are seen, and a redirected configuration stays valid.
+        // Warnings are comments on standard error: they stay visible, and a redirected configuration stays valid.
         for warning in plan.warnings { Console.complain("# WARNING: \(warning)") }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }

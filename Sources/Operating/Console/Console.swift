@@ -8,7 +8,7 @@ import Glibc
 
 /// The standard streams of a command: reads input, and prints for the person or script that runs it.
 package enum Console {
-    /// The longest token that is read, in bytes. A header field cannot carry a longer one.
+    /// The maximum length of a token in bytes. A header field cannot carry a longer token.
     static let longestToken = 65_536
 
     /// Writes `text` and a line break to standard output.

@@ -12,7 +12,7 @@ package enum PIDFile {
         try PrivateFile.make(at: path, with: [], mode: 0o644)
     }
 
-    /// Writes the id of this process to a file that `claim` has created.
+    /// Replaces the file that `claim` has created by a file with the id of this process.
     package static func write(to path: String) throws {
         unlink(path)
         try PrivateFile.make(at: path, with: Array("\(getpid())\n".utf8), mode: 0o644)

@@ -13,8 +13,8 @@ package enum Process {
     package static let standardOutput: Int32 = 1
 
     /// Opens `/dev/null` for each closed standard descriptor, so that no file or socket gets its number and receives
-    /// what is printed. The direction is reversed (input for writing, output for reading), so that using it still
-    /// fails.
+    /// what is printed. The direction is reversed (input for writing, output for reading), so that using the descriptor
+    /// still fails.
     package static func occupyStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
@@ -62,8 +62,8 @@ extension Process {
         }
     }
 
-    /// The arguments after the program's name. The runtime looks for them next to the environment and finds none if a
-    /// preloaded library has moved the environment (`setenv`), so `/proc` is the fallback.
+    /// The arguments after the program's name. The runtime looks for arguments next to the environment. It finds none
+    /// if a preloaded library has moved the environment (`setenv`), so `/proc` is the fallback.
     package static var words: [String] {
         let known = CommandLine.arguments
         guard known.isEmpty, let file = fopen("/proc/self/cmdline", "r") else { return Array(known.dropFirst()) }

@@ -16,7 +16,7 @@ package enum DemoApp {
         let waiting = DemoWaitingSignIns()
         let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         let app = Endpoint(path: "/**", methods: methods, bodyLimit: 1 << 20, isApp: true) { request in
-            // After a sign-out, a page of the app redirects here, with GET.
+            // After a sign-out, the gateway redirects the browser here, with GET.
             if ["GET", "POST"].contains(request.method), request.path == DemoPage.nativePath {
                 return await self.opened(by: native, request)
             }

@@ -3,7 +3,7 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// The demo's native app, which makes the calls of a real one.
+/// The demo's native app. It makes the calls of a real native app.
 struct DemoNativeApp: Sendable {
     /// The error for a call without a usable answer.
     struct Failure: Error, CustomStringConvertible {

@@ -14,7 +14,6 @@ enum DemoPage {
     /// The query of a page that the native app has opened.
     static let isFromNative = "opened-by=the-native-app"
 
-    /// Returns the page for this request.
     static func answer(_ request: EndpointRequest) -> EndpointResponse {
         let lines = (request.head ?? "").split(separator: "\n")
         let identity = lines.dropFirst().filter { $0.lowercased().hasPrefix("x-auth-") }

@@ -65,7 +65,7 @@ package struct DemoPlace: Sendable, Equatable {
     /// The path that browsers return to after the demo's native app has signed its user in.
     static let returnPath = "/public/native-app/signed-in"
 
-    /// The URLs with `returnPath` that an app may use: those with https, and http only on this machine (RFC 8252 7.3).
+    /// The URLs with `returnPath` that an app may use: https on any host, and http only on this machine (RFC 8252 7.3).
     var appReturns: [String] { self.origins.map { $0 + Self.returnPath }.filter { RedirectURI($0) != nil } }
 
     /// The origins of all hosts: `origin` first, then the names of this machine.

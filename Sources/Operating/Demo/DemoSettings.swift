@@ -30,7 +30,7 @@ package struct DemoUser: Sendable {
     ]
 }
 
-/// The demo's settings: a file made in memory and read by the same loader as any other.
+/// The demo's settings: a file made in memory and read by the loader of all settings files.
 package struct DemoSettings: Sendable {
     static let nativeClient = "demo-native"
     /// The URL that returns a browser to an app on a phone after a sign-in or a sign-out.
@@ -169,10 +169,10 @@ package struct DemoSettings: Sendable {
 
         """
 
-    /// Keeps names and passwords unbroken, and leaves space between the notice and the heading below it.
+    /// Keeps each name and password on one line, and leaves space between the notice and the heading below it.
     private static let signInStyle = "strong{white-space:nowrap}.notice+h1{margin-top:1.5rem}\n"
 
-    /// Settings of the demo only, which people who copy the printed settings do not get.
+    /// Settings for the demo only. The printed settings, which people copy, do not contain them.
     private static let pages = """
         pages:
           name: Sallyport demo
@@ -180,7 +180,7 @@ package struct DemoSettings: Sendable {
 
         """
 
-    /// Loads the settings, which are validated like any others.
+    /// Loads the settings, and validates them like any other settings.
     package func load() throws(SettingsFailure) -> LoadedSettings {
         let files = [
             "demo.yaml": Array((self.yaml + Self.pages).utf8),

@@ -4,7 +4,8 @@ import Vocabulary
 
 /// The sign-ins that the demo's native app has started in browsers, each with the code verifier that the app keeps.
 final class DemoWaitingSignIns: Sendable {
-    /// The cookie that ties a sign-in to its browser. A real app on a phone needs none, because it opens the browser.
+    /// The cookie that ties a sign-in to its browser. A real app on a phone opens the browser itself and needs no
+    /// cookie.
     static let cookie = "demo-native-app"
     private static let largest = 32
 

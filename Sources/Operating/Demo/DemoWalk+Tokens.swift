@@ -1,6 +1,6 @@
 /// The steps in which a native app uses the authorization server.
 extension DemoWalk {
-    /// A code verifier and its challenge from RFC 7636 appendix B. An app makes new ones for each sign-in.
+    /// A code verifier and its challenge from RFC 7636 appendix B. An app makes a new verifier for each sign-in.
     private static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     private static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 

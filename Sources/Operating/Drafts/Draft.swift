@@ -11,7 +11,7 @@ package import Vocabulary
 package struct Draft {
     /// The configuration that would judge requests.
     let configuration: PathConfiguration
-    /// A store in memory with room for one session.
+    /// A store in memory that holds at most one session.
     let records: RecordAccess
     let keys: ProcessKeys
     let clients: ClientRegistry
@@ -132,7 +132,7 @@ package struct Draft {
         return "\(left); \(taken)"
     }
 
-    /// Returns the settings keys that make the gateway answer paths in front of this host's app.
+    /// Returns the settings keys that make the gateway, not this host's app, answer paths.
     private func takers(of host: HostSettings) -> [String] {
         (host.asksForEndpoints ? ["endpoints: true"] : self.settings.endpointKeys)
             + (self.ownPaths(of: host).contains("/schemas") ? ["provider.kratos"] : [])

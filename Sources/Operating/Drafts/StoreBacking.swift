@@ -15,7 +15,7 @@ package protocol StoreBacking: Sendable {
     /// The clock for the lifetimes of records. Setting the machine's clock does not change it.
     ///
     /// Absolute times that clients see, as in `expires_at`, are times of this clock, and are enforced as shown.
-    /// Relative times, as in `expires_in`, are differences between two of its times.
+    /// Relative times, as in `expires_in`, are differences between two times of this clock.
     var clock: Clock { get }
     /// The name of the database system in traces, such as `redis`. `nil` if the store is in this process.
     var databaseSystem: String? { get }
@@ -26,7 +26,7 @@ package protocol StoreBacking: Sendable {
     func start() async throws
     /// Joins the gateways that share the store. Commands do not join.
     func join() async
-    /// Closes the store, which no request uses any longer.
+    /// Closes the store. Called when no request uses the store any longer.
     func stop() async
 
     /// Returns true if a reload may replace the settings `former` by `new`.

@@ -312,8 +312,8 @@ struct ExplainCommand: WiredCommand {
         throw ValidationError("The file of --token-file cannot be read.")
     }
 
-    /// Returns the provider of the assumed user: the one in `--provider`, or else the first of the host's providers
-    /// that has users of the requested kind.
+    /// Returns the provider of the assumed user: the provider in `--provider`, otherwise the host's first provider with
+    /// users of the requested kind, otherwise the host's first provider.
     private func provider(of request: ExplainedRequest, _ settings: Settings) throws -> NamedProvider? {
         let all = Self.providers(of: request, settings)
         if let name = self.provider {
@@ -364,7 +364,7 @@ struct ExplainCommand: WiredCommand {
         )
     }
 
-    /// Reads the client's certificate. `nil` if the options contain none.
+    /// Reads the client's certificate. `nil` without `--client-certificate`.
     private func certificate() throws -> ClientCertificate? {
         guard let file = self.clientCertificate else { return nil }
         guard let certificate = ClientCertificate(file: try Self.content(of: file, "--client-certificate")) else {
@@ -390,7 +390,7 @@ struct ExplainCommand: WiredCommand {
         throw ValidationError("The file of \(option) cannot be read.")
     }
 
-    /// Returns the user whose session is assumed. `nil` if the options contain none, or if the user may not sign in.
+    /// Returns the user whose session is assumed. `nil` if no option names a user, or if the user may not sign in.
     private func assumedUser(_ provider: NamedProvider?, _ links: AccountLinks?) throws -> AssumedUser? {
         guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
         if let user = self.user { return try AssumedUser(named: user, provider) }

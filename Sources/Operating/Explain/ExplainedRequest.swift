@@ -27,7 +27,7 @@ struct ExplainedRequest {
         self.headers = headers
     }
 
-    /// Adds a cookie to the existing ones. Browsers send all cookies in one field (RFC 6265 5.4).
+    /// Adds a cookie to the existing cookies. Browsers send all cookies in one field (RFC 6265 5.4).
     mutating func add(cookie: String) {
         if let index = self.headers.firstIndex(where: { $0.lowercased().hasPrefix("cookie:") }) {
             self.headers[index] += "; \(cookie)"

@@ -10,8 +10,8 @@ struct RuleTrial {
 
     /// Returns a title and lines for each stage.
     ///
-    /// An event with a session-transfer token is judged at the consume stage, one without at all other stages. For a
-    /// request with an address, missing `geoip` and `asn` values are looked up.
+    /// An event with a session-transfer token is judged at the consume stage, any other event at all other stages. For
+    /// a request with an address, missing `geoip` and `asn` values are looked up.
     ///
     /// - Throws: The reason why `document` is not a JSON object.
     func steps(of document: [UInt8]) throws(JSONFault) -> [(title: String, lines: [String])] {

@@ -5,9 +5,9 @@ import Vocabulary
 
 /// Reads the certificates of `tls`, and reports what clients would reject.
 enum CertificateJudge {
-    /// Checks a chain with its key, and returns facts about the first certificate.
+    /// Checks a chain with its key, and returns facts about the first certificate and the first expiry in the chain.
     ///
-    /// - Throws: The reason why no client would accept the certificate, or why it cannot be served.
+    /// - Throws: The reason why clients would reject the certificate, or why it cannot be served.
     static func facts(
         _ chain: [UInt8],
         _ key: Secret,

@@ -66,10 +66,10 @@ struct CertificateCommand: ParsableCommand {
         )
     }
 
-    /// True for what a certificate can contain: a host name, a wildcard of one label, or an IP address.
+    /// True if a certificate can contain the text: a host name, a wildcard of one label, or an IP address.
     private static func isName(_ name: String) -> Bool {
         if IPAddress(name) != nil { return !name.utf8.contains(UInt8(ascii: "%")) }
-        // Clients take a name of only digits and dots for a damaged address.
+        // Clients treat a name of only digits and dots as a malformed address.
         if name.utf8.allSatisfy({ $0 == 0x2E || $0 &- 0x30 <= 9 }) { return false }
         let bare = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
         let labels = bare.split(separator: ".", omittingEmptySubsequences: false)

@@ -8,8 +8,8 @@ import Glibc
 
 /// An entry in a file of users.
 enum UserEntry {
-    /// Returns the list element in YAML. The name is quoted, because it may contain anything. A name that is an address
-    /// becomes the user's email, too, which apps receive.
+    /// Returns the list element in YAML. The name is quoted, because it may contain anything. A name with `@` also
+    /// becomes the user's email, which apps receive.
     static func text(of name: String, hash: String, groups: [String] = []) -> String {
         let quoted = String(decoding: JSONText.encode(.string(name)), as: UTF8.self)
         var traits = name.contains("@") ? ["email: \(quoted)"] : []

@@ -8,7 +8,7 @@ import Vocabulary
 /// `sallyport keys`: makes the secret, and rotates it while any number of gateways run.
 ///
 /// No gateway ever sees a token or record of a secret that it does not accept. A new secret is first accepted
-/// everywhere (`add`), then used (`promote`). The old one is removed when nothing made with it is left (`retire`).
+/// everywhere (`add`), then used (`promote`). The old secret is removed when nothing made with it is left (`retire`).
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
@@ -85,7 +85,7 @@ struct AddKey: ParsableCommand {
     }
 }
 
-/// `sallyport keys promote FILE`: makes the added secret the one that signs.
+/// `sallyport keys promote FILE`: makes the added secret sign.
 struct PromoteKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "promote",
@@ -183,8 +183,8 @@ enum KeysStep {
 }
 
 extension Secret {
-    /// Makes a secret of 384 random bits in base64url, with an id that none of `others` has. Tokens contain the id of
-    /// the secret that made them.
+    /// Makes a secret of 384 random bits in base64url, with an id that no secret in `others` has. Tokens contain the id
+    /// of the secret that made them.
     static func generated(besides others: [Secret]) -> Secret {
         let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
         while true {
