@@ -1,7 +1,8 @@
 import ArgumentParser
 import JOSE
 
-/// `sallyport verify-jws`: verifies one token as the gateway would, for operators and for test vectors.
+/// `sallyport verify-jws`: verifies the signature of one token with the gateway's code, for operators and for test
+/// vectors.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-jws",

@@ -1,7 +1,8 @@
 package import RedisStore
 import Vocabulary
 
-/// Messages for the operator about the gateway's Redis. They never quote a reply, which may contain what was sent.
+/// Messages for the operator about the gateway's Redis. They never quote a reply, because it may contain what the
+/// gateway sent.
 package enum RedisMessages {
     /// Returns why a connection was lost.
     package static func cause(_ cause: RedisError.Cause) -> String {
@@ -128,14 +129,14 @@ package enum RedisMessages {
             + "been chosen without this gateway; no session is read and nothing is written until most of them answer again"
     }
 
-    /// The warning about a server without an append-only file, which loses recent changes in a crash.
+    /// The warning about a server without an append-only file. Without it, a crash loses recent changes.
     package static let snapshotsOnly =
         "no append-only file: after a crash it has the data of its last snapshot. Users who signed in since then sign in again. "
         + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
         + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// Lists how a server could lose records, and how to correct that. Without its marker, a used token would be valid
-    /// again.
+    /// Lists how a server could lose records, and how to correct that. If the marker of a used token is lost, the token
+    /// is valid again.
     package static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []
         if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {

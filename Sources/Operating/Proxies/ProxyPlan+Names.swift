@@ -10,7 +10,8 @@ extension ProxyPlan {
     /// Fields that ask the app to use a method other than the request's, such as `X-HTTP-Method-Override`.
     private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
 
-    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then receive them.
+    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then receive these
+    /// fields.
     private var overrides: [String] {
         self.settings.hosts.contains { $0.routes.contains { !$0.methods.isEmpty } } ? Self.methodOverrides : []
     }
@@ -43,8 +44,8 @@ extension ProxyPlan {
     /// The parts of `hopPattern` as separate expressions, for HAProxy.
     var hopPatterns: [String] { Self.parts(of: self.names(forwarded: Self.anyForwarded)).map(Self.element) }
 
-    /// An expression for `-` in any spelling, as in `ManagedNames`. It matches no letter, because `X-Authorization` and
-    /// `Remotely` are fields of the app.
+    /// An expression for any spelling of `-`, as in `ManagedNames`. It matches no letters and digits, because
+    /// `X-Authorization` and `Remotely` belong to the app.
     private static let separator = "[^a-z0-9]"
 
     /// An expression for `X-Forwarded` and all names that begin with `X-Forwarded-`.
@@ -71,7 +72,7 @@ extension ProxyPlan {
         return parts
     }
 
-    /// An expression for the names of `anyForwarded` except `x-forwarded-for`. Proxies have no look-ahead.
+    /// An expression for the names of `anyForwarded` except `x-forwarded-for`. Not every proxy supports look-ahead.
     private static let forwardedPattern =
         "x[^-]forwarded(\(separator).*)?|x-forwarded([^-a-z0-9].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 

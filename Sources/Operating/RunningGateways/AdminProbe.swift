@@ -5,15 +5,15 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Sends one request to the admin listener of a running gateway, and blocks until the answer. It is for containers
-/// without a shell or curl, in a process that does nothing else.
+/// Sends one request to the admin listener of a running gateway, and blocks until the answer arrives. It is for
+/// containers without a shell or curl, in a process that does nothing else.
 enum AdminProbe {
     /// The error for a request without a usable answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
         /// The status of the answer. `nil` if there is no answer.
         var status: Int?
-        /// The reason why the gateway rejects the request. `nil` if it gives none.
+        /// The reason why the gateway rejects the request. `nil` if the answer contains no reason.
         var reason: Reason?
     }
 

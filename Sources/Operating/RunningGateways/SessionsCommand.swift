@@ -50,7 +50,7 @@ struct SessionsCommand: ParsableCommand {
             }
         }
 
-        /// The options as they were typed.
+        /// The options in the form of a command line.
         fileprivate var words: String { self.query.map { "--\($0) \($1)" }.joined(separator: " ") }
     }
 
@@ -186,7 +186,7 @@ struct SessionsCommand: ParsableCommand {
             return isOneOut
         }
 
-        /// The maximum number of listings. They are repeated until they contain no new users.
+        /// The maximum number of listings. The listing is repeated until it contains no new users.
         private static let passes = 3
 
         /// Signs out the users and adds them to `done`.
@@ -250,7 +250,7 @@ struct SessionsCommand: ParsableCommand {
     /// The number of sessions that a list shows by default.
     fileprivate static let shown = 100
 
-    /// Calls `body` with each session of a list until it returns false. Returns true if `body` got all sessions.
+    /// Calls `body` with each session of a list until `body` returns false. Returns true if `body` got all sessions.
     @discardableResult
     private static func forEach(
         _ query: [(name: String, value: String)],
