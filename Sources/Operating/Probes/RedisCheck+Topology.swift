@@ -51,7 +51,7 @@ extension RedisCheck {
             }
         }
         if !named.isEmpty {
-            // One sentinel that answers is enough for the gateway, so unreachable ones are only warnings.
+            // One sentinel that answers is enough to find the primary, so unreachable sentinels are only warnings.
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {

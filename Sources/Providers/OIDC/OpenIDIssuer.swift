@@ -54,7 +54,8 @@ package final class OpenIDIssuer: Sendable {
 
     /// Verifies a token's signature with the issuer's keys.
     ///
-    /// - Parameter sharedSecret: The secret that verifies HMACs, if `algorithms` contains one. `nil` to accept no HMAC.
+    /// - Parameter sharedSecret: The secret that verifies HMACs, if `algorithms` contains an HMAC. `nil` to accept no
+    ///   HMAC.
     func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {

@@ -24,8 +24,8 @@ package struct Quorum: Sendable, Hashable {
 /// Detects that this gateway may be cut off with an old primary that was replaced. The old primary still has sessions
 /// that have ended since, and what is written to it will be lost. May be used from any thread.
 final class QuorumWatch: Sendable {
-    /// The time without a sign of life after which a server is silent. Servers are asked for one every second
-    /// (`SubscriptionPlan`).
+    /// The time without a sign of life after which a server is silent. Servers are asked for a sign of life every
+    /// second (`SubscriptionPlan`).
     static let silence = Duration.seconds(5)
     private static let interval = TimeAmount.milliseconds(250)
 
