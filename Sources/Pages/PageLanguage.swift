@@ -25,8 +25,7 @@ package struct PageLanguage: Sendable, Equatable {
     /// Creates a language with texts of the operator.
     ///
     /// - Parameters:
-    ///   - texts: The texts by name. Missing texts come from the included language with this tag, or otherwise from
-    ///     English.
+    ///   - texts: The texts by name. Missing texts come from the included language with this tag, or from English.
     package init(tag: String, texts: [String: String]) {
         let base = Self.included.first { $0.tag == tag } ?? .english
         self.tag = tag

@@ -10,8 +10,7 @@ package struct PageTemplate: Sendable, Equatable {
         case direction
         /// The page's title.
         case title
-        /// The page's title and the site's name or host, for the element `title`. Tabs, histories and password managers
-        /// show it.
+        /// The page's title and the site's name or host, for `title`, as in tabs, histories and password managers.
         case windowTitle = "window_title"
         /// The site's name (`pages.name`).
         case name

@@ -38,8 +38,8 @@ package protocol BrowserProvider: Sendable {
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser
 
-    /// Returns the URL where the provider ends the user's session (RP-Initiated Logout 1.0). `nil` if the provider has
-    /// no such URL.
+    /// Returns the URL where the provider ends the user's session (RP-Initiated Logout 1.0). `nil` if there is no such
+    /// URL.
     ///
     /// - Parameters:
     ///   - idToken: The last id_token of the session, as a hint.

@@ -10,8 +10,7 @@ package import Vocabulary
 ///   verifies the token once and relies on no other loop's verdict.
 /// - For any other token the store is asked first, and the provider only if no gateway has a usable verdict.
 ///
-/// If the store cannot be reached, it is unknown whether a token was signed out. The result is then an error, not an
-/// answer.
+/// If the store cannot be reached, it is unknown whether a token was signed out. The result is then an error.
 package final class ProviderTokens: ForeignTokens {
     /// How long a verdict is used if the provider does not say.
     private static let usualCacheLifetime = Duration.seconds(5)

@@ -28,8 +28,8 @@ package protocol TokenProvider: Sendable {
     /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can judge it.
     func judge(_ token: Secret) -> TokenVerdict?
 
-    /// Asks the provider about the token or cookie, with its own time limit. An event loop never asks about one token
-    /// twice at a time.
+    /// Asks the provider about the token or cookie, with its own time limit. Each loop asks once at a time about a
+    /// token.
     func introspect(_ presented: PresentedToken) async -> TokenVerdict
 
     /// Ends the provider's session of a token whose user has signed out. Succeeds if the session has already ended.
@@ -118,8 +118,7 @@ package struct KnownToken: Sendable, Hashable {
     package var confirmation: Confirmation?
     /// How long the verdict may be reused (`Ory-Session-Cache-For`). `nil` if the provider does not say.
     package var cacheLifetime: Duration?
-    /// True if the user may sign in (`Admission`). Otherwise the token is valid only for requests, not for getting
-    /// another token.
+    /// True if the user may sign in (`Admission`). Otherwise the token is valid only for requests, not to get others.
     package var isAdmitted: Bool
 
     package init(

@@ -1,8 +1,7 @@
 import ArgumentParser
 import JOSE
 
-/// `sallyport verify-jws`: verifies the signature of one token with the gateway's code, for operators and for test
-/// vectors.
+/// `sallyport verify-jws`: verifies a token's signature with the gateway's code, for operators and test vectors.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-jws",

@@ -1,8 +1,7 @@
 import Calls
 import Providers
 
-/// Messages for the operator about the provider. Text from the provider is limited to 120 characters of printable
-/// ASCII.
+/// Messages for the operator about the provider. Quotations are limited to 120 characters of printable ASCII.
 enum ProviderWords {
     /// Returns why a call got no answer, and how to correct the cause.
     static func failure(_ error: CallError) -> String {

@@ -54,7 +54,6 @@ extension RedisNeeds.Courtesy {
 struct RedisLacks {
     /// The ACL user.
     let user: String
-    /// The number of commands that were tried.
     let triedCount: Int
     /// The server's error for writes. `nil` if the server accepts writes.
     let writeRefusal: RedisServerError?

@@ -1,8 +1,7 @@
 package import RedisStore
 import Vocabulary
 
-/// Messages for the operator about the gateway's Redis. They never quote a reply, because it may contain what the
-/// gateway sent.
+/// Messages for the operator about the gateway's Redis. Replies are never quoted: they may contain what was sent.
 package enum RedisMessages {
     /// Returns why a connection was lost.
     package static func cause(_ cause: RedisError.Cause) -> String {
@@ -135,8 +134,7 @@ package enum RedisMessages {
         + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
         + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// Lists how a server could lose records, and how to correct that. If the marker of a used token is lost, the token
-    /// is valid again.
+    /// Lists how a server could lose records, and the fixes. If the marker of a used token is lost, it is valid again.
     package static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []
         if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {

@@ -66,7 +66,6 @@ enum PathSyntax {
         byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26
     }
 
-    /// Returns two hexadecimal digits.
     private static func hex(_ byte: UInt8) -> String {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }

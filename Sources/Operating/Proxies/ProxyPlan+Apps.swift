@@ -75,8 +75,8 @@ extension ProxyPlan {
         var hasWeights: Bool { self.servers.contains { $0.weight != 1 } }
         /// The port of the first server.
         var port: Int { self.servers[0].port }
-        /// The name in the certificate of the first server. A proxy that verifies only one name expects this name from
-        /// all servers.
+        /// The name in the certificate of the first server. A proxy that verifies only one name expects it of all
+        /// servers.
         var tlsName: String { self.servers[0].tlsName }
         /// The name in the first server's certificate. `nil` without HTTPS or if the settings do not contain the name.
         var givenTLSName: String? { self.isHTTPS && self.servers[0].isNamed ? self.tlsName : nil }

@@ -89,7 +89,7 @@ extension ProxyPlan {
             + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
-    /// The fields to remove, with `-` and with `_`, because many apps treat `_` as `-`. `x-auth-*` removes all fields
+    /// The fields to remove, with `-` and `_`, because many apps treat these as equal. `x-auth-*` removes all fields
     /// with that prefix.
     private var caddyRemoved: [String] {
         let prefixes = self.managed.prefixes

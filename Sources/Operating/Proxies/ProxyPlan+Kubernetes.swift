@@ -1,7 +1,6 @@
 import Settings
 
-/// Configurations for Kubernetes. The gateway and the apps are services there, but the settings contain no service
-/// names.
+/// Configurations for Kubernetes. The gateway and the apps are services there. The settings do not name them.
 extension ProxyPlan {
     /// Ingresses for ingress-nginx, without snippets.
     var ingressNginx: [String] {

@@ -10,8 +10,7 @@ extension ProxyPlan {
     /// Fields that ask the app to use a method other than the request's, such as `X-HTTP-Method-Override`.
     private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
 
-    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then receive these
-    /// fields.
+    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then get them.
     private var overrides: [String] {
         self.settings.hosts.contains { $0.routes.contains { !$0.methods.isEmpty } } ? Self.methodOverrides : []
     }
@@ -30,8 +29,7 @@ extension ProxyPlan {
     }
 
     /// A regular expression for all fields that the app must not receive from a client, including identity fields, in
-    /// every spelling that an app may accept. Letters are lower-case. `X-Forwarded-For` is excluded, because the proxy
-    /// sets it.
+    /// every spelling that an app may accept. Letters are lower-case. `X-Forwarded-For` is excluded: the proxy sets it.
     var removedPattern: String { Self.whole(self.names(forwarded: Self.forwardedPattern)) }
 
     /// The parts of `removedPattern` as separate expressions. HAProxy reads at most 2,047 bytes per line.

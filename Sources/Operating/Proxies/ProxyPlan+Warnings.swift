@@ -3,8 +3,7 @@ import Vocabulary
 
 /// Warnings about settings that the printed configuration leaves out.
 extension ProxyPlan {
-    /// Warnings about settings that the proxy does not apply as the gateway would. Each warning names the affected
-    /// keys.
+    /// Warnings about settings that the proxy does not apply as the gateway would. They name the keys.
     var warnings: [String] {
         self.cookieWarnings + self.routeWarnings + self.appWarnings + self.serverWarnings
     }

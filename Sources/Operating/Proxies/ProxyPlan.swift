@@ -31,13 +31,12 @@ struct ProxyPlan {
         }
         /// The file name of the host's certificate, without the extension.
         var certificateName: String { self.url.isWildcard ? "wildcard\(self.url.host.dropFirst())" : self.url.host }
-        /// A regular expression for the names of a wildcard. Some configurations would interpret backslashes, so it has
-        /// none.
+        /// A regular expression for the names of a wildcard. It has no backslashes, which have a meaning in some
+        /// configurations.
         var nameExpression: String {
             "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
         }
-        /// True if the app always gets the configured host name. For a wildcard, the app gets the name that the client
-        /// requested.
+        /// True if the app always gets the configured host name. For a wildcard, it gets the requested name.
         var isNamed: Bool { !self.url.isWildcard }
         /// The host name in YAML, quoted if it begins with `*`, because `*` starts an alias in YAML.
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
@@ -189,8 +188,7 @@ struct ProxyPlan {
         )
     }
 
-    /// True if `entry` is redundant: its path leads to the main app, and no overlapping later path leads to another
-    /// app.
+    /// True if `entry` is redundant: its path leads to the main app, and no overlapping later path to another app.
     private static func goes(
         _ entry: (path: String, app: App),
         where main: App,

@@ -2,8 +2,8 @@ package import Settings
 import Vocabulary
 
 /// The rule for who may sign in. If emails or domains are listed, the user's email address must be verified, and the
-/// address or its domain must be listed. If groups are listed, one of the user's groups must be listed. Without lists
-/// everybody may sign in.
+/// address or its domain must be listed. If groups are listed, one of the user's groups must be listed. Without lists,
+/// everybody may.
 package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]

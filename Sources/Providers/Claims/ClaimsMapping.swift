@@ -135,8 +135,7 @@ package final class ClaimsMapping: Sendable {
         }.map(\.level).max() ?? .aal1
     }
 
-    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if the claims contain no
-    /// methods.
+    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` without such claims.
     package func methods(_ claims: UserClaims, fallback: String) -> [String] {
         let methods = claims.texts(at: ["amr"]).filter { $0.isPlain(upTo: Self.longestMethod) }
         return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.mostMethods))

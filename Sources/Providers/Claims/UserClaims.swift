@@ -66,8 +66,7 @@ package struct UserClaims: Sendable, Hashable {
         }
     }
 
-    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate). `nil` before 1970 and after the
-    /// year 9999.
+    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate). `nil` before 1970 and after 9999.
     package func time(at path: String...) -> UnixTime? {
         let seconds: Double
         switch self.value(at: path) {

@@ -4,8 +4,7 @@ import Vocabulary
 extension ProviderTokenEndpoint {
     /// Redeems an authorization code for tokens (RFC 6749 4.1.3).
     ///
-    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449). If it is false, the provider may
-    ///   still require this.
+    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449). A provider may always require it.
     /// - Returns: The tokens, and the key that they are bound to. The key is `nil` for bearer tokens.
     func redeem(
         _ code: String,

@@ -10,7 +10,6 @@ struct ProviderTokenEndpoint: Sendable {
     let url: EndpointURL
     let client: ProviderClientAuthentication
     let proofs: PossessionProofs
-    /// The time limit of one request.
     var timeLimit: Duration = .seconds(5)
 
     /// Requests tokens once.

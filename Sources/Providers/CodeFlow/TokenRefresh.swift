@@ -3,8 +3,8 @@ import Vocabulary
 
 /// Exchanges a refresh token once (RFC 6749 6).
 ///
-/// The gateway that refreshes holds a lease of 15 seconds (`ProviderGrant.leaseTime`). The time limits end before the
-/// lease does.
+/// The gateway that refreshes holds a lease of 15 seconds (`ProviderGrant.leaseTime`). Together, the time limits are
+/// shorter.
 struct TokenRefresh: Sendable {
     /// The time limit for reading new claims. Without an answer by then, the claims are unchanged.
     static let timeForClaims: Duration = .seconds(4)

@@ -13,8 +13,8 @@ package import Vocabulary
 /// A shared grant is due within an interval, even if its tokens live longer, so that the provider is asked whether the
 /// user still has access.
 extension ProviderGrant {
-    /// The duration of a lease, longer than a provider takes to answer. If the holder dies, the renewal waits until the
-    /// lease ends.
+    /// The duration of a lease, longer than a provider takes to answer. If the holder dies, renewal waits until the
+    /// end.
     package static let leaseTime = Duration.seconds(15)
 
     /// The next step of a gateway when a session of the grant is used.
@@ -68,8 +68,7 @@ extension ProviderGrant {
         return next.unleased()
     }
 
-    /// Makes the grant due an interval after `time`, when the provider last confirmed the user, unless the provider
-    /// cannot be asked then.
+    /// Makes the grant due an interval after the confirmation at `time`, unless the provider cannot be asked then.
     package mutating func askWithinInterval(from time: UnixTime) {
         let due = time.advanced(by: self.following?.interval ?? Self.interval)
         guard self.canBeAsked(at: due) else { return }
@@ -140,8 +139,7 @@ extension ProviderGrant {
         guard session.provider?.grant == key, session.subject.isExactly(self.owner.subject) else { return nil }
         var next = session
         if let identity = self.identity { next.identity = identity.inRealm(session.identity.realm) }
-        // A session with a shared grant looks at the grant instead. Otherwise, each renewal would change all of the
-        // sessions.
+        // A session with a shared grant looks at the grant instead. Otherwise, each renewal would change all sessions.
         if key.lineage == session.lineage { next.provider?.renewAt = self.renewAt }
         if session.showsProviderTokens { next.provider?.tokensEndAt = self.tokensEndAt }
         return next == session ? nil : next

@@ -59,8 +59,7 @@ package struct ProviderGrant: Sendable, Hashable {
     package var restsUntil: UnixTime?
     /// See `ProviderSession.tokensEndAt`. Set if the answer to a renewal was lost.
     package var tokensEndAt: UnixTime?
-    /// The user as of the last renewal with claims. `nil` if no renewal had claims: the user is unchanged since the
-    /// sign-in.
+    /// The user as of the last renewal with claims. `nil` if no renewal had claims: the user is unchanged.
     package var identity: Identity?
     /// Sessions with this grant, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]
@@ -86,9 +85,9 @@ package struct ProviderGrant: Sendable, Hashable {
         self.sessions = [session].compactMap(\.self)
     }
 
-    /// Adds a session. If there are too many, removes the oldest session that is not the first of its lineage, because
-    /// the first session lives as long as its lineage. If all sessions are of different lineages, the new session is
-    /// not added.
+    /// Adds a session. If there are too many, removes the oldest one that is not the first of its lineage, because the
+    /// first session lives as long as its lineage. If all sessions are of different lineages, the new session is not
+    /// added.
     package mutating func add(_ session: RecordKey) {
         guard !self.sessions.contains(session) else { return }
         self.sessions.append(session)

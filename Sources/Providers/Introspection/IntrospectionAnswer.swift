@@ -15,8 +15,7 @@ struct IntrospectionAnswer: Sendable {
     /// The rule for who may sign in. Refresh tokens of other users are not accepted.
     let admission: Admission
 
-    /// Returns the verdict in an answer. An answer that RFC 7662 does not define says nothing about the token: the
-    /// provider is unavailable.
+    /// Returns the verdict in an answer: `unavailable` if RFC 7662 does not define such an answer.
     func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
         // 401 and 403 mean that the gateway's own credentials are not accepted (RFC 7662 2.3).
         guard answer.status == 200, let members = answer.json()?.members,

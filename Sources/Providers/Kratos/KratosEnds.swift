@@ -34,8 +34,7 @@ extension KratosProvider {
         case unavailable
     }
 
-    /// Asks Kratos for the owner of the session that these fields present. If several do, Kratos's order of precedence
-    /// applies.
+    /// Asks Kratos for the owner of the session that these fields present. Kratos decides which field takes precedence.
     ///
     /// - Parameter wasKnown: True if Kratos named an owner before. Then the result is `nobody` only if Kratos is ready.
     package func holder(

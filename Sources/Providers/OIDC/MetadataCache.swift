@@ -100,7 +100,6 @@ package final class MetadataCache: Sendable {
         }
     }
 
-    /// Fetches an issuer's metadata once.
     private static func fetch(
         _ issuer: EndpointURL,
         _ transport: any CallTransport

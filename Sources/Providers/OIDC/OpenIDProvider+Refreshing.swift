@@ -39,8 +39,7 @@ extension OpenIDProvider {
 
     /// Returns whether userinfo's refusal of an access token that should still be valid says something about the user.
     /// The refusal says nothing if the token's lifetime is unknown, if userinfo accepts no token of this client, for
-    /// example because the tokens are for an API (`resource`), or if the provider does not answer other requests
-    /// either.
+    /// example because the tokens are for an API (`resource`), or if the provider answers no other requests.
     private func believesRefusal(of tokens: ProviderTokenSet) async -> Bool {
         guard tokens.expiresAt != nil, self.userInfoHistory.isAccepted else { return false }
         return await self.issuer.metadata.canBeRead()
@@ -90,8 +89,7 @@ extension OpenIDProvider {
         case foreign(detail: String)
     }
 
-    /// Returns the result of a refresh. It has the new tokens even without claims, because the old token may be used
-    /// up.
+    /// Returns the result of a refresh. It has the new tokens even without claims: the old token may be used up.
     private func outcome(_ news: News, _ kept: ProviderTokenSet, previous: Secret?) -> ProviderRefresh {
         var kept = kept
         switch news {

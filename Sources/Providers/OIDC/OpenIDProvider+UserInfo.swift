@@ -31,7 +31,6 @@ extension OpenIDProvider {
     ///   - subject: The user that the answer must describe.
     ///   - key: The key that the access token is bound to. `nil` for a bearer token.
     ///   - isAsked: True if userinfo is asked even if the claims need no completion.
-    ///   - timeLimit: The time limit of the request.
     func completed(
         _ claims: UserClaims,
         of subject: String,

@@ -12,8 +12,8 @@ struct SocialKeys: Sendable {
         }
     }
 
-    /// Verifies a signature. Only RS256 is accepted, so that no other kind of key and no HMAC can be substituted (RFC
-    /// 8725 3.1).
+    /// Verifies a signature. Only RS256 is accepted, so that no other key and no HMAC can be substituted (RFC 8725
+    /// 3.1).
     func verify(_ token: Secret) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {

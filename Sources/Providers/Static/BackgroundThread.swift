@@ -14,8 +14,7 @@ import Glibc
 /// The threads of Swift and Dispatch are shared, and without privileges no thread can raise its priority again. So the
 /// work has its own threads.
 enum BackgroundThread {
-    /// The niceness. With a higher value, or with `SCHED_IDLE`, busy loops would delay a sign-in until its client gives
-    /// up.
+    /// The niceness. At a higher value, or with `SCHED_IDLE`, busy loops would delay sign-ins until clients give up.
     private static let niceness: Int32 = 10
 
     /// Runs `body` on a new thread. If the system provides no thread, one of Dispatch's threads runs `body`.

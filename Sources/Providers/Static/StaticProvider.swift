@@ -7,7 +7,6 @@ package import Vocabulary
 package struct StaticProvider: PasswordProvider, UserDirectory {
     /// The maximum length of a password in bytes. Longer passwords would let an attacker choose the amount of hashing.
     private static let longestPassword = 1024
-    /// The methods with which the users authenticate.
     private static let methods = ["password"]
 
     private let users: [UserIdentifier: UserSettings]

@@ -70,8 +70,7 @@ extension RedisClient {
         if let refusal, isNewRefusal { self.notify(.refused(endpoint, refusal)) }
     }
 
-    /// Records that a sentinel or a cluster's node refused to name the primaries, or that a primary refused to describe
-    /// itself.
+    /// Records that a sentinel or cluster node did not name the primaries, or that a primary did not describe itself.
     func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         let isNew = self.state.withLock { state in
             defer { state.refusals[endpoint] = refusal }

@@ -209,10 +209,9 @@ package final class RedisClient: Sendable {
     // MARK: Commands
 
     /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order.
-    /// Must be called on `loop`. There, `receiver` is called once with the reply or an error, maybe before this
-    /// returns.
+    /// Must be called on `loop`. There, `receiver` gets the reply or an error once, maybe before this returns.
     ///
-    /// This returns no future, because each request whose session is not cached would pay for it. `RedisStore` makes
+    /// It returns no future, because each request whose session is not cached would pay for it. `RedisStore` makes
     /// futures.
     package func send(
         _ command: RedisCommand,

@@ -26,8 +26,7 @@ package struct RedisConfiguration: Sendable, Hashable {
     package struct TLS: Sendable, Hashable {
         /// The authorities for the server's certificate. `nil` for the system's authorities.
         package var authorityFile: String?
-        /// The gateway's own certificate chain, for a server that requires a client certificate. The key is in
-        /// `keyFile`.
+        /// The gateway's certificate chain, for a server that requires a client certificate. `keyFile` has the key.
         package var certificateFile: String?
         package var keyFile: String?
         /// The name that is sent (SNI) and verified. `nil` for the endpoint's host.
