@@ -7,7 +7,7 @@ package struct PendingSignIn: Sendable, Hashable {
 
     /// The provider where the sign-in began (`BrowserProvider.name`). A change of the settings may have replaced it.
     package var provider: String
-    /// The parameter `state`. If several tabs have begun a sign-in, it finds the right one. It is not secret.
+    /// The parameter `state`. If several tabs have begun a sign-in, `state` finds the right one. It is not secret.
     package var id: String
     /// `nonce` (OpenID Connect Core 3.1.2.1). Empty for plain OAuth 2.0.
     package var nonce: String

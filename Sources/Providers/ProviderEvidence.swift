@@ -4,7 +4,7 @@ package import Vocabulary
 package struct ProviderEvidence: Sendable, Hashable {
     /// The provider's own name, equal to `BrowserProvider.name`.
     package var provider: String
-    /// The provider's id of its session (`sid`). With this id, it can later end sessions here. `nil` if there is none.
+    /// The provider's id of its session (`sid`). The provider can end sessions here by this id. `nil` if there is none.
     package var sessionID: String?
     /// When the provider issued the id_token, by its own clock (`iat`). `nil` if the provider does not say.
     package var issuedAt: UnixTime?
@@ -44,8 +44,8 @@ package struct ProvenUser: Sendable, Hashable {
     }
 }
 
-/// The tokens from a provider's token endpoint (RFC 6749 5.1). They leave the gateway only in the fields of
-/// `identity.headers` that name them.
+/// The tokens from a provider's token endpoint (RFC 6749 5.1). Apart from calls to the provider, they leave the gateway
+/// only in the fields of `identity.headers` that name them.
 package struct ProviderTokenSet: Sendable, Hashable {
     package var accessToken: Secret
     /// `Bearer` or `DPoP`, in this spelling.

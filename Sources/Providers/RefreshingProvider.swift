@@ -63,7 +63,7 @@ package enum ProviderRefresh: Sendable, Equatable {
     /// The provider refused or could not be reached, and did not use the refresh token. Retry after this time, or with
     /// a growing pause if it is `nil`.
     case later(after: Duration?, detail: String)
-    /// The request was sent, but no answer arrived. The refresh token may have been used.
+    /// The request was sent, but no usable answer arrived. The refresh token may have been used.
     case ambiguous(detail: String)
 
     /// The user's claims in the answer. `nil` if the answer has no claims.

@@ -28,8 +28,8 @@ package protocol TokenProvider: Sendable {
     /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can judge it.
     func judge(_ token: Secret) -> TokenVerdict?
 
-    /// Asks the provider about the token or cookie, with its own time limit. Each loop asks once at a time about a
-    /// token.
+    /// Asks the provider about the token or cookie, with its own time limit. Each loop asks about a token once at a
+    /// time.
     func introspect(_ presented: PresentedToken) async -> TokenVerdict
 
     /// Ends the provider's session of a token whose user has signed out. Succeeds if the session has already ended.
@@ -118,7 +118,8 @@ package struct KnownToken: Sendable, Hashable {
     package var confirmation: Confirmation?
     /// How long the verdict may be reused (`Ory-Session-Cache-For`). `nil` if the provider does not say.
     package var cacheLifetime: Duration?
-    /// True if the user may sign in (`Admission`). Otherwise the token is valid only for requests, not to get others.
+    /// True if the user may sign in (`Admission`). Otherwise the token is valid for requests, but yields no other
+    /// token.
     package var isAdmitted: Bool
 
     package init(

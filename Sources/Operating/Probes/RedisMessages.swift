@@ -128,13 +128,14 @@ package enum RedisMessages {
             + "been chosen without this gateway; no session is read and nothing is written until most of them answer again"
     }
 
-    /// The warning about a server without an append-only file. Without it, a crash loses recent changes.
+    /// The warning about a server without an append-only file. A crash then loses recent changes.
     package static let snapshotsOnly =
         "no append-only file: after a crash it has the data of its last snapshot. Users who signed in since then sign in again. "
         + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
         + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// Lists how a server could lose records, and the fixes. If the marker of a used token is lost, it is valid again.
+    /// Lists how a server could lose records, and the fixes. If a used token's marker is lost, the token is valid
+    /// again.
     package static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []
         if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {

@@ -3,7 +3,7 @@ import Vocabulary
 
 /// The rule for who may sign in. If emails or domains are listed, the user's email address must be verified, and the
 /// address or its domain must be listed. If groups are listed, one of the user's groups must be listed. Without lists,
-/// everybody may.
+/// everybody is admitted.
 package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]

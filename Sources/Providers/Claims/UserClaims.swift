@@ -42,8 +42,8 @@ package struct UserClaims: Sendable, Hashable {
             .value(at: path)
     }
 
-    /// Returns the value of a trait. A text becomes a list if the trait is configured so, and an object becomes a list
-    /// of its member names. `nil` if the value is absent or null.
+    /// Returns the value of a trait. If the trait is configured so, a text becomes a list, or an object becomes the
+    /// list of its member names. `nil` if the value is absent or null.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)
         if trait.takesNames { return value?.names }

@@ -51,7 +51,7 @@ package struct ProviderGrant: Sendable, Hashable {
     package var rotates: Bool?
     /// The time from which a use of one of the sessions renews the tokens. `nil` for never.
     package var renewAt: UnixTime?
-    /// The lease of the gateway that renews the tokens. `nil` if no gateway does.
+    /// The lease of the gateway that renews the tokens. `nil` if no gateway is renewing them.
     package var lease: Lease?
     /// The number of renewals in a row that failed without effect.
     package var failures: UInt64 = 0
@@ -63,7 +63,7 @@ package struct ProviderGrant: Sendable, Hashable {
     package var identity: Identity?
     /// Sessions with this grant, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]
-    /// `nil` if no client of the grant has its own settings.
+    /// When the provider must confirm the user. `nil` if no client of the grant has its own settings.
     package var following: Following?
 
     /// Creates the grant of a sign-in.

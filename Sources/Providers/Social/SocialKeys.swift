@@ -2,7 +2,7 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// The published keys of a social provider. All social providers sign with RS256.
+/// The published keys of Google or Apple. Both sign with RS256.
 struct SocialKeys: Sendable {
     private let cache: JWKSetCache
 

@@ -42,7 +42,7 @@ final class QuorumWatch: Sendable {
 
     /// - Parameters:
     ///   - quorum: Called on the loop. Returns `nil` if no other servers choose the primary.
-    ///   - notify: Called when most servers have become silent, and when they are heard again.
+    ///   - notify: Called when a majority of the servers is no longer heard, and when it is heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, notify: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum
         self.notify = notify
