@@ -41,7 +41,7 @@ package final class ProviderTokens: ForeignTokens {
     package typealias End = @Sendable (Secret, Session) async throws(NotDone) -> Void
 
     /// - Parameters:
-    ///   - providers: The token providers. A token is sent to the first one that may know it.
+    ///   - providers: The token providers. A token is sent to the first provider that may know it.
     ///   - realm: The realm of the providers' users.
     ///   - otherIssuers: The issuers of other providers. A signed token that names one of them is not accepted.
     ///   - clock: The clock of the store.

@@ -36,7 +36,7 @@ struct ProxyPlan {
         var nameExpression: String {
             "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
         }
-        /// True if the app always gets the configured host name. For a wildcard, it gets the requested name.
+        /// True if the app always gets the configured host name. For a wildcard, the app gets the requested one.
         var isNamed: Bool { !self.url.isWildcard }
         /// The host name in YAML, quoted if it begins with `*`, because `*` starts an alias in YAML.
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }

@@ -31,8 +31,8 @@ enum AdminProbe {
     /// Sends a request for `path` to `target`. Gives up after `seconds`, or a little later if the answer is slow.
     ///
     /// - Parameters:
-    ///   - token: An operator's token. `nil` to send none.
-    ///   - document: The JSON document to send. `nil` to send none.
+    ///   - token: An operator's token. `nil` to send no token.
+    ///   - document: The JSON document to send. `nil` to send no body.
     ///   - target: The admin listener.
     static func get(
         _ path: String,

@@ -156,8 +156,8 @@ struct SessionsCommand: ParsableCommand {
             return true
         }
 
-        /// Signs out the selected users. Returns true if any session matches. A user in `--subject` is signed out in
-        /// any case, because a new session may not be listed yet.
+        /// Signs out the selected users. Returns true if any session matches. Except with `--dry-run`, the user in
+        /// `--subject` is always signed out: a new session may not be listed yet.
         private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
             var (seen, done): (Set<String>, Set<[String]>) = ([], [])
@@ -207,7 +207,7 @@ struct SessionsCommand: ParsableCommand {
                     done.insert(user)
                 } catch {
                     failure = error
-                    // A gateway that does not answer one request does not answer the next one either.
+                    // A gateway that does not answer one request is not asked again.
                     guard error.status != nil else { break }
                 }
             }
@@ -241,7 +241,7 @@ struct SessionsCommand: ParsableCommand {
         }
     }
 
-    /// Prints that no session matches, and returns exit status 2, which no other error has.
+    /// Prints that no session matches, and returns exit status 2. No other error has this status.
     fileprivate static func nobody(_ words: String) -> ExitCode {
         Console.complain("no session matches \(words.printable)")
         return ExitCode(2)

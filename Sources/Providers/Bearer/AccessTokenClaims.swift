@@ -74,7 +74,7 @@ struct AccessTokenClaims: Sendable {
     /// Returns the token that the claims describe.
     ///
     /// - Parameter admission: The rule for who may sign in.
-    /// - Throws: `ClaimsError` if there is no usable subject.
+    /// - Throws: `ClaimsError` if the claims do not describe a user.
     func known(
         expiresAt: UnixTime,
         cacheLifetime: Duration,

@@ -26,7 +26,7 @@ extension KratosProvider {
         ///   - session: Kratos's id of the session.
         ///   - user: The user's name for apps and operators (`SubjectNames`).
         case known(session: String, user: String)
-        /// Kratos knows no such session.
+        /// Kratos does not know the session.
         case nobody
         /// Kratos requires another factor before it names the user.
         case hidden
