@@ -13,7 +13,7 @@ package struct PageDesign: Sendable, Equatable {
         /// Black or white, whichever has more contrast. The contrast is 4.5 or more on every colour (WCAG 2.2, 1.4.3).
         let ink: String
 
-        /// - Parameter text: A text such as `#1f5fbf`. The result is `nil` if it has another form.
+        /// - Parameter text: A text such as `#1f5fbf`. The result is `nil` if the text has another form.
         package init?(_ text: String) {
             let digits = text.utf8.dropFirst()
             guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
@@ -31,7 +31,7 @@ package struct PageDesign: Sendable, Equatable {
         }
     }
 
-    /// An image for the top of the pages, embedded in them.
+    /// An image that is embedded in pages, for example the logo or the icon.
     package struct Logo: Sendable, Equatable {
         /// The maximum size in bytes.
         package static let largest = 65_536
@@ -124,7 +124,7 @@ package struct PageDesign: Sendable, Equatable {
     /// The icon in browsers' tabs, as a `data:` URL.
     package var iconURL: String { self.icon.url }
 
-    /// Returns a writer of pages in the language at this position, or in the first if there is none.
+    /// Returns a writer of pages in the language at this position. If there is none, the first language is used.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
     }

@@ -25,8 +25,7 @@ package struct PageLanguage: Sendable, Equatable {
     /// Creates a language with texts of the operator.
     ///
     /// - Parameters:
-    ///   - texts: The texts by name. Missing ones come from the included language with this tag, or otherwise from
-    ///     English.
+    ///   - texts: The texts by name. Missing texts come from the included language with this tag, or from English.
     package init(tag: String, texts: [String: String]) {
         let base = Self.included.first { $0.tag == tag } ?? .english
         self.tag = tag
@@ -143,7 +142,7 @@ extension [PageLanguage] {
         return best.position
     }
 
-    /// Returns the position of the language with this tag, or with the longest prefix of it.
+    /// Returns the position of the language with this tag, or with the longest prefix of this tag.
     private func position(of tag: Range<Int>, in field: UnsafeBufferPointer<UInt8>) -> Int? {
         var best: (position: Int, length: Int)?
         for (position, language) in self.enumerated() {

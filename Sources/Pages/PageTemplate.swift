@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The frame of a page: a document with placeholders such as `{{content}}`. Their values are already markup.
+/// The frame of a page: a document with placeholders such as `{{content}}`. The values that replace them are markup.
 package struct PageTemplate: Sendable, Equatable {
     /// A placeholder in a template.
     package enum Placeholder: String, CaseIterable, Sendable {
@@ -10,8 +10,7 @@ package struct PageTemplate: Sendable, Equatable {
         case direction
         /// The page's title.
         case title
-        /// The page's title and the site's name or host, for the element `title`, which tabs, histories and password
-        /// managers show.
+        /// The page's title and the site's name or host, for `title`, as in tabs, histories and password managers.
         case windowTitle = "window_title"
         /// The site's name (`pages.name`).
         case name
@@ -49,7 +48,8 @@ package struct PageTemplate: Sendable, Equatable {
     /// The elements that browsers neither run nor apply because of the pages' content security policy.
     private static let forbidden = ["<script", "<style", "<link", "<base", "<iframe", "<object"]
 
-    /// - Throws: `Fault` for an unknown placeholder, a missing one, or an element that no browser would use.
+    /// - Throws: `Fault` for an unknown or unclosed placeholder, a required placeholder that is missing or repeated, or
+    ///   an element that the pages' policy forbids.
     package init(_ text: String) throws(Fault) {
         var parts: [Part] = []
         var rest = text[...]

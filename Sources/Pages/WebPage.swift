@@ -1,7 +1,7 @@
 /// One of the gateway's pages: the content of its frame (`PageTemplate`). Pages use no external resources, support
 /// light and dark schemes, phones and desktops, and work without scripts.
 package struct WebPage: Sendable {
-    /// The kind of a page, which is the name of its template's file in `pages.templates_dir`.
+    /// The kind of a page. The raw value is the name of its template's file in `pages.templates_dir`.
     package enum Kind: String, CaseIterable, Sendable {
         case login
         case confirm
@@ -9,7 +9,7 @@ package struct WebPage: Sendable {
         case sessions
         case signOut = "sign-out"
         case signedOut = "signed-out"
-        /// Any other page, and pages of the other kinds without a template of their own.
+        /// Any other page. Its template also applies to kinds without a template of their own.
         case page
     }
 
@@ -20,12 +20,12 @@ package struct WebPage: Sendable {
     package var content: String
     /// The page's only script. `nil` if it has none.
     package var script: Script?
-    /// A script that browsers run because the page's policy contains its digest. Its text never varies. It reads
-    /// variable values from the attributes of its element (`document.currentScript.dataset`).
+    /// A script that browsers run because the page's policy contains its digest. Its text never varies. The script
+    /// reads variable values from the attributes of its element (`document.currentScript.dataset`).
     package struct Script: Sendable {
-        /// The script, which contains no `</`.
+        /// The text of the script. It must not contain `</`.
         let text: String
-        /// The `data-` attributes: their names without that prefix, and their values, which are not yet escaped.
+        /// The `data-` attributes: their names without that prefix, and their values before escaping.
         let data: [(name: String, value: String)]
 
         package init(_ text: String, data: [(name: String, value: String)] = []) {

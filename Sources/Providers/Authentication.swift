@@ -11,8 +11,7 @@ package struct Authentication: Sendable, Hashable {
     /// When the user authenticated. `nil` for just now.
     package var authenticatedAt: UnixTime?
 
-    /// The value of `authenticatedAt` if the provider states no time: the earliest one, so that a requirement for a
-    /// recent sign-in is not met by mistake.
+    /// The value of `authenticatedAt` if the provider states no time. It meets no requirement for a recent sign-in.
     package static let unknownTime = UnixTime(seconds: 0)
 
     package init(identity: Identity, aal: AssuranceLevel, methods: [String], authenticatedAt: UnixTime? = nil) {

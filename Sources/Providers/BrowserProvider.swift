@@ -3,7 +3,7 @@ package import Vocabulary
 /// A provider that redirects a browser: the user signs in at the provider's own pages and comes back (OpenID Connect
 /// Core 3.1, or a login flow of Kratos).
 package protocol BrowserProvider: Sendable {
-    /// The provider's name in sessions and audit events, which is its issuer. No other provider has this name.
+    /// The provider's name in sessions and audit events: its issuer. No other provider has this name.
     var name: String { get }
 
     /// True if browsers post the provider's answer (OAuth 2.0 Form Post Response Mode).
@@ -23,11 +23,11 @@ package protocol BrowserProvider: Sendable {
     ///
     /// - Parameters:
     ///   - pending: The state from `begin` that this browser kept, so that no browser can complete a sign-in that
-    ///     another one began (RFC 9700 4.7).
+    ///     another browser began (RFC 9700 4.7).
     ///   - parameters: The parameters of the callback's query or form, in order, percent-decoded.
     /// - Throws: `provider.unavailable` if the provider cannot answer. Otherwise a reason of `signin`:
     ///   - `cancelled`: The user declined.
-    ///   - `interaction_required`: The provider would have to ask the user, which the request does not allow.
+    ///   - `interaction_required`: The provider would have to ask the user, but the request does not allow that.
     ///   - `state_mismatch`: The answer does not belong to the sign-in that the browser began.
     ///   - `invalid_token`: The tokens are not valid.
     ///   - `not_allowed`: The user may not sign in.
@@ -38,7 +38,8 @@ package protocol BrowserProvider: Sendable {
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser
 
-    /// Returns the URL where the provider ends the user's session (RP-Initiated Logout 1.0). `nil` if it has none.
+    /// Returns the URL where the provider ends the user's session (RP-Initiated Logout 1.0). `nil` if there is no such
+    /// URL.
     ///
     /// - Parameters:
     ///   - idToken: The last id_token of the session, as a hint.

@@ -1,7 +1,7 @@
 package import Cryptography
 import Vocabulary
 
-/// The proofs that the presenter of a token must give (`cnf`, RFC 7800 3.1). Each one that is set is required.
+/// The proofs that the presenter of a token must give (`cnf`, RFC 7800 3.1). Each proof that is set is required.
 package struct Confirmation: Sendable, Hashable {
     /// The thumbprint of a key, proven with each request (`jkt`, RFC 9449 6.1).
     package var keyThumbprint: String?

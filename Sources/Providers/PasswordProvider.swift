@@ -11,7 +11,7 @@ package protocol PasswordProvider: Sendable {
     /// - Parameters:
     ///   - identifier: The user's input, unchanged.
     ///   - password: The password's UTF-8 bytes, unchanged.
-    ///   - source: The source of the attempt. A provider with limited capacity divides it among the sources.
+    ///   - source: The source of the attempt. A provider with limited capacity divides the capacity among the sources.
     /// - Throws: `signin.refused` for an unknown user or a wrong password, without telling which.
     ///   `provider.unavailable` if the provider cannot be reached, is overloaded or cannot decide.
     func authenticate(

@@ -2,18 +2,18 @@ package import Vocabulary
 
 /// The state that completes a sign-in. The browser keeps it, sealed, until the browser returns.
 package struct PendingSignIn: Sendable, Hashable {
-    /// The version of the format, which is the first byte. Any other version is refused.
+    /// The version of the format: the first byte. Any other version is refused.
     private static let version: UInt8 = 2
 
     /// The provider where the sign-in began (`BrowserProvider.name`). A change of the settings may have replaced it.
     package var provider: String
-    /// The parameter `state`, which finds the sign-in if several tabs have begun one. It is not secret.
+    /// The parameter `state`. If several tabs have begun a sign-in, `state` finds the right one. It is not secret.
     package var id: String
     /// `nonce` (OpenID Connect Core 3.1.2.1). Empty for plain OAuth 2.0.
     package var nonce: String
     /// `code_verifier` (RFC 7636 4.1).
     package var verifier: String
-    /// `redirect_uri`, which is repeated at the token endpoint (RFC 6749 4.1.3).
+    /// `redirect_uri`. It is repeated at the token endpoint (RFC 6749 4.1.3).
     package var callback: String
 
     package init(provider: String, id: String, nonce: String, verifier: String, callback: String) {

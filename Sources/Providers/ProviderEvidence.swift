@@ -4,11 +4,12 @@ package import Vocabulary
 package struct ProviderEvidence: Sendable, Hashable {
     /// The provider's own name, equal to `BrowserProvider.name`.
     package var provider: String
-    /// The provider's id of its session (`sid`), by which it can later end sessions here. `nil` if there is none.
+    /// The provider's id of its session (`sid`). The provider can end sessions here by this id. `nil` if there is none.
     package var sessionID: String?
     /// When the provider issued the id_token, by its own clock (`iat`). `nil` if the provider does not say.
     package var issuedAt: UnixTime?
-    /// When the provider was asked, by the store's clock (`SessionStore.now`). `nil` if it ends no sessions here.
+    /// When the provider was asked, by the store's clock (`SessionStore.now`). `nil` if the provider ends no sessions
+    /// here.
     package var askedAt: UnixTime?
     /// The provider's tokens. `nil` if they are not kept.
     package var tokens: ProviderTokenSet?
@@ -43,11 +44,11 @@ package struct ProvenUser: Sendable, Hashable {
     }
 }
 
-/// The tokens from a provider's token endpoint (RFC 6749 5.1). They leave the gateway only in the fields of
-/// `identity.headers` that name them.
+/// The tokens from a provider's token endpoint (RFC 6749 5.1). Apart from calls to the provider, they leave the gateway
+/// only in the fields of `identity.headers` that name them.
 package struct ProviderTokenSet: Sendable, Hashable {
     package var accessToken: Secret
-    /// `Bearer` or `DPoP`, as the provider wrote it.
+    /// `Bearer` or `DPoP`, in this spelling.
     package var tokenType: String
     package var idToken: Secret?
     package var refreshToken: Secret?

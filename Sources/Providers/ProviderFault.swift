@@ -4,8 +4,8 @@ import Vocabulary
 struct ProviderFault: Error, Sendable, Hashable {
     /// The failed check, for logs, without a token or a claim's value.
     let detail: String
-    /// True if the fault may pass by itself, because the provider or its keys cannot be reached. Otherwise the
-    /// provider's answer is negative or unusable.
+    /// True if the fault may be temporary, because the provider or its keys cannot be reached. Otherwise the provider's
+    /// answer is negative or unusable.
     let isOutage: Bool
     /// True if the token is from another issuer or for another client.
     let isForeign: Bool
@@ -23,8 +23,8 @@ struct ProviderFault: Error, Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - reason: The reason if the provider can be reached.
-    ///   - what: The name of the refused statement, to put in front of the detail. `nil` if the detail names it.
-    ///   - provider: The name of the unreachable provider, to put in front of the detail. `nil` if the detail names it.
+    ///   - what: The name of the refused statement, to begin the message. `nil` if the detail names it.
+    ///   - provider: The name of the unreachable provider, to begin the message. `nil` if the detail names it.
     func notDone(_ reason: Reason, of what: String? = nil, at provider: String? = nil) -> NotDone {
         let name = (self.isOutage ? provider : what).map { "\($0): " } ?? ""
         return NotDone(self.isOutage ? .providerUnavailable : reason, detail: name + self.detail)

@@ -3,14 +3,14 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Verifies the tokens of token providers for the resolvers of the event loops. A provider's verdict becomes a session,
-/// which the store shares with other loops and gateways.
+/// Verifies the tokens of token providers for the resolvers of the event loops. A provider's verdict becomes a session.
+/// The store shares it with other loops and gateways.
 ///
-/// - A signed token is verified first, and only a genuine one is looked up in the store, which may know that it has
-///   ended. Each event loop verifies it once and relies on no other loop's verdict.
+/// - A signed token is verified first. If it is genuine, the store is asked whether it has ended. Each event loop
+///   verifies the token once and relies on no other loop's verdict.
 /// - For any other token the store is asked first, and the provider only if no gateway has a usable verdict.
 ///
-/// If the store cannot be reached, it is unknown whether a token was signed out. That is an error, not an answer.
+/// If the store cannot be reached, it is unknown whether a token was signed out. The result is then an error.
 package final class ProviderTokens: ForeignTokens {
     /// How long a verdict is used if the provider does not say.
     private static let usualCacheLifetime = Duration.seconds(5)
@@ -41,9 +41,9 @@ package final class ProviderTokens: ForeignTokens {
     package typealias End = @Sendable (Secret, Session) async throws(NotDone) -> Void
 
     /// - Parameters:
-    ///   - providers: The token providers. A token is sent to the first one that may know it.
+    ///   - providers: The token providers. A token is sent to the first provider that may know it.
     ///   - realm: The realm of the providers' users.
-    ///   - otherIssuers: The issuers of other providers, which judge the tokens that name them.
+    ///   - otherIssuers: The issuers of other providers. A signed token that names one of them is not accepted.
     ///   - clock: The clock of the store.
     ///   - isBlocked: Asked before a token is accepted. `nil` if no user is ever blocked.
     ///   - observe: Receives a session each time a provider confirms it.
@@ -133,7 +133,7 @@ package final class ProviderTokens: ForeignTokens {
         var token: PresentedToken
         let key: RecordKey
         let source: Source
-        /// The session that the provider confirmed before. `nil` if it has confirmed none.
+        /// The session that the provider confirmed before. `nil` if it has confirmed no session.
         var former: Session?
         /// The trace that the calls belong to.
         let trace = CallTrace.current
@@ -200,8 +200,8 @@ package final class ProviderTokens: ForeignTokens {
         }
     }
 
-    /// Returns the verdict to use while the provider cannot be asked: the last one until it expires, then a stale one
-    /// for a limited time. `nil` after that.
+    /// Returns the verdict to use while the provider cannot be asked: the last verdict until it expires, then a stale
+    /// verdict for a limited time. `nil` after that time.
     private func bridge(_ session: ForeignSession, for provider: any TokenProvider) -> ForeignSession? {
         let now = self.clock.now()
         guard !session.verdict.isUsable(at: now) else { return session }
@@ -255,7 +255,7 @@ package final class ProviderTokens: ForeignTokens {
             usableUntil: min(session.expiresAt, now.advanced(by: lifetime)),
             isAdmitted: known.isAdmitted
         )
-        // No gateway relies on another's verdict on a signed token, so the record never changes.
+        // No gateway relies on another gateway's verdict on a signed token, so the record never changes.
         let kept =
             question.provider.verifiesLocally
             ? ForeignVerdict(
@@ -277,8 +277,8 @@ package final class ProviderTokens: ForeignTokens {
         }.flatMapErrorThrowing { throw Self.error($0) }
     }
 
-    /// Ends everything that came from the token, then reports that it is not accepted. If that fails, the end is not
-    /// recorded, and the next request asks the provider again.
+    /// Ends everything that came from the token, then reports that the token is not accepted. If `end` fails, nothing
+    /// is recorded, and the next request asks the provider again.
     private func end(_ question: Question, for reason: Reason, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         guard let former = question.former else { return .success(.none(reason)) }
         let ended = loop.makeFutureWithTask { try await self.end(question.token.token, former) }

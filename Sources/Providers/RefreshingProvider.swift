@@ -11,8 +11,7 @@ package protocol RefreshingProvider: Sendable {
     func canAsk(with tokens: ProviderTokenSet) -> Bool
 
     /// Exchanges the refresh token once, with its own time limit. Without a refresh token, the provider is asked about
-    /// the user with the access token. A refusal of that token before it expires is `.ended`: the provider took it
-    /// back.
+    /// the user with the access token. A refusal of that token before it expires is `.ended`: the provider revoked it.
     ///
     /// - Parameter user: The session's user. An answer for another user is `.ended` (OpenID Connect Core 12.2).
     func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh
@@ -23,13 +22,13 @@ package protocol RefreshingProvider: Sendable {
 }
 
 extension RefreshingProvider {
-    /// The pause before a refused access token is presented once more.
+    /// The pause before a refused access token is presented again.
     static var secondLook: Duration { .seconds(2) }
 
-    /// Asks about the user with the access token (`ask`), once more if the provider refuses it: the refusal alone may
-    /// be the fault of a server that is being replaced.
+    /// Asks about the user with the access token (`ask`), and again if the provider refuses the token: a single refusal
+    /// may come from a server that is being replaced.
     ///
-    /// - Parameter isWell: Returns whether the provider answers other requests, so that its refusal counts.
+    /// - Parameter isWell: Returns whether the provider works otherwise, so that its refusal can be believed.
     func asked(
         _ tokens: ProviderTokenSet,
         isWell: () async -> Bool,
@@ -47,7 +46,7 @@ extension RefreshingProvider {
 }
 
 extension ProviderTokenSet {
-    /// Returns the key that the tokens are bound to (RFC 9449). `nil` if they are bound to none.
+    /// Returns the key that the tokens are bound to (RFC 9449). `nil` if they are bound to no key.
     func signingKey() throws(JOSEError) -> SigningKey? {
         try self.dpopKey.map { (pkcs8) throws(JOSEError) in try SigningKey(pkcs8: pkcs8, algorithm: .es256) }
     }
@@ -55,7 +54,7 @@ extension ProviderTokenSet {
 
 /// A provider's answer to a refresh. A detail is for logs: the provider's error code or the failure, never a token.
 package enum ProviderRefresh: Sendable, Equatable {
-    /// - Parameter authentication: The user's new claims. `nil` if the answer has none.
+    /// - Parameter authentication: The user's new claims. `nil` if the answer has no claims.
     case refreshed(ProviderTokenSet, authentication: Authentication?)
     /// The answer has some of the user's new claims. Missing claims are unchanged.
     case refreshedInPart(ProviderTokenSet, authentication: Authentication)
@@ -64,10 +63,10 @@ package enum ProviderRefresh: Sendable, Equatable {
     /// The provider refused or could not be reached, and did not use the refresh token. Retry after this time, or with
     /// a growing pause if it is `nil`.
     case later(after: Duration?, detail: String)
-    /// The request was sent, but no answer arrived. The refresh token may have been used.
+    /// The request was sent, but no usable answer arrived. The refresh token may have been used.
     case ambiguous(detail: String)
 
-    /// The user's claims in the answer. `nil` if it has none.
+    /// The user's claims in the answer. `nil` if the answer has no claims.
     package var authentication: Authentication? {
         switch self {
         case .refreshed(_, let authentication): authentication

@@ -25,14 +25,14 @@ package protocol TokenProvider: Sendable {
     /// Returns whether the provider may know these bytes as a token or as its own cookie, judging by their syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool
 
-    /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can.
+    /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can judge it.
     func judge(_ token: Secret) -> TokenVerdict?
 
-    /// Asks the provider about the token, or its own cookie, with its own time limit. An event loop never asks about
-    /// one token twice at a time.
+    /// Asks the provider about the token or cookie, with its own time limit. Each loop asks about a token once at a
+    /// time.
     func introspect(_ presented: PresentedToken) async -> TokenVerdict
 
-    /// Ends the provider's session of a token whose user has signed out. Succeeds if it has already ended.
+    /// Ends the provider's session of a token whose user has signed out. Succeeds if the session has already ended.
     ///
     /// - Parameter sessionID: The provider's id of the session. `nil` if it is not known.
     /// - Returns: True if the session ended at the provider, or the provider is not notified of sign-outs.
@@ -62,7 +62,7 @@ package struct PresentedToken: Sendable, Hashable {
     package var wasGood = false
     /// True if earlier answers must not be used, because the session may have ended since.
     package var isDoubted = false
-    /// The client that presents the token. The provider is not told about it.
+    /// The client that presents the token. The provider does not learn who the client is.
     package var caller: ProviderCaller
 
     package init(
@@ -86,10 +86,10 @@ package enum TokenVerdict: Sendable, Equatable {
     case known(KnownToken)
     /// The token is not accepted, with the reason: expired, revoked, never issued, or issued for another service.
     case unknown(Reason)
-    /// The provider confirmed the token before (`PresentedToken.wasGood`), but its session has ended there. Everything
-    /// that came from it ends here as well.
+    /// The provider confirmed the token before (`PresentedToken.wasGood`), but its session at the provider has ended.
+    /// Everything that came from that session ends at the gateway as well.
     case ended(Reason)
-    /// The provider knows the session, but requires more of its user before it names the user.
+    /// The provider knows the session, but requires stronger authentication before it names the user.
     indirect case insufficient(ProviderDemand)
     /// The provider cannot be reached: 503 with `Retry-After`.
     case unavailable
@@ -104,21 +104,22 @@ package struct KnownToken: Sendable, Hashable {
     /// When the user authenticated. If the provider does not say, the earliest possible time, so that a requirement for
     /// a recent sign-in is not met by mistake.
     package var authenticatedAt: UnixTime
-    /// When the provider issued the token, by its own clock. `nil` if it does not say.
+    /// When the provider issued the token, by its own clock. `nil` if the provider does not say.
     package var issuedAt: UnixTime?
     /// When the token expires.
     package var expiresAt: UnixTime
-    /// The provider's id of the session that the token belongs to (`sid`), by which all tokens of the session can be
-    /// ended together. `nil` if the provider names no session.
+    /// The provider's id of the session that the token belongs to (`sid`). With this id, all tokens of the session can
+    /// be ended together. `nil` if the provider names no session.
     package var sessionID: String?
-    /// The OAuth client that the token was issued to. `nil` if the provider names none.
+    /// The OAuth client that the token was issued to. `nil` if the provider names no client.
     package var clientID: String?
     package var scopes: [String]
     /// The proofs that the presenter of the token must give. `nil` if none are required.
     package var confirmation: Confirmation?
     /// How long the verdict may be reused (`Ory-Session-Cache-For`). `nil` if the provider does not say.
     package var cacheLifetime: Duration?
-    /// True if the user may sign in (`Admission`). Otherwise the token is valid for requests but gives no other token.
+    /// True if the user may sign in (`Admission`). Otherwise the token is valid for requests, but yields no other
+    /// token.
     package var isAdmitted: Bool
 
     package init(

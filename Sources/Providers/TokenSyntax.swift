@@ -1,11 +1,11 @@
 import Cryptography
 import Vocabulary
 
-/// The syntax of access tokens, so that nothing else is tried as one.
+/// The syntax of access tokens, so that nothing else is verified as a token.
 enum TokenSyntax {
     /// The maximum length of a token in bytes.
     private static let longest = 8192
-    /// The minimum length of an opaque token in bytes. A shorter one could be guessed.
+    /// The minimum length of an opaque token in bytes. A shorter token could be guessed.
     private static let shortest = 8
 
     /// Returns whether the bytes can be a signed token in compact form (RFC 7515 7.1): three parts in base64url. The

@@ -28,7 +28,7 @@ package struct SettingsOptions: ParsableArguments {
         )
     }
 
-    /// Returns these options with the file of `argument`, if `argument` has one.
+    /// Returns these options, with the file of `argument` if it names a file.
     package func naming(_ argument: SettingsFileArgument) -> SettingsOptions {
         var options = self
         if let file = argument.file { options.config = file }
@@ -59,7 +59,7 @@ package struct SettingsFileArgument: ParsableArguments {
 
     package init() {}
 
-    /// Rejects a command line with two files.
+    /// Rejects a command line that names two settings files.
     package func validate(besides options: SettingsOptions) throws {
         guard self.file == nil || options.config == nil else {
             throw ValidationError("Pass the file only once: \(self.file ?? ""), or --config \(options.config ?? "").")
@@ -67,7 +67,7 @@ package struct SettingsFileArgument: ParsableArguments {
     }
 }
 
-/// The flags without which the gateway refuses insecure settings. They are flags so that the process list shows them.
+/// Flags that allow settings which the gateway otherwise refuses as insecure. The process list shows flags.
 package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
     var insecureHttp = false
@@ -85,7 +85,7 @@ package struct InsecureOptions: ParsableArguments {
 
     package init() {}
 
-    /// The flags in the form that the settings loader takes.
+    /// The flags in the form that the settings loader accepts.
     package var flags: InsecureFlags {
         InsecureFlags(
             http: self.insecureHttp,

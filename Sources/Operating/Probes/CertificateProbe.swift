@@ -12,16 +12,16 @@ enum CertificateProbe {
     /// The event loop of all probes. `nil` if the system has no thread for it.
     private static let loop = try? TransportGroup(count: 1).next()
 
-    /// Returns the fault in the validity periods of a server's certificates. `nil` if no fault is found. The reason is
-    /// then probably the authority.
+    /// Returns the fault in the validity periods of a server's certificates. `nil` if no fault is found. Then the
+    /// gateway probably does not trust the authority.
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
         guard let loop = self.loop else { return nil }
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
         return self.fault(of: validities, now: now, fix: "renew it")
     }
 
-    /// Returns the fault in the validity periods of the certificates that a server presented, its own first. `nil` if
-    /// all are valid.
+    /// Returns the fault in the validity periods of the certificates that a server presented. The server's own
+    /// certificate comes first. `nil` if no certificate has expired and the server's own is already valid.
     ///
     /// - Parameter fix: What to do if the server's own certificate has expired.
     static func fault(of validities: [RedisDiagnosis.Validity], now: UnixTime, fix: String) -> String? {

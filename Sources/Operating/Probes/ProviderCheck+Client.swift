@@ -3,11 +3,11 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// Checks whether the provider knows the gateway. Some checks would need a user. Their messages say so.
+/// Checks whether the provider knows the gateway. Some checks are incomplete without a user. Their messages say so.
 extension ProviderCheck {
     // MARK: Redirect URIs
 
-    /// Begins a sign-in for each callback without a user, to see whether the provider accepts the redirect URI.
+    /// Begins a sign-in without a user for each callback, to see whether the provider accepts it as a redirect URI.
     func redirects(by provider: some BrowserProvider) async -> [Verdict] {
         var verdicts: [Verdict] = []
         for callback in self.callbacks {
@@ -81,7 +81,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Returns the refusal in a provider's page or URL, by the words of common providers. `nil` if none is found.
+    /// Finds a refusal in a provider's page or URL by phrases of common providers. `nil` without such a phrase.
     private static func refusal(in text: String) -> Refusal? {
         let text = text.lowercased()
         let redirect = [
@@ -106,7 +106,7 @@ extension ProviderCheck {
 
     // MARK: Credentials
 
-    /// Redeems a code that does not exist. Providers check the client before the code (RFC 6749 5.2).
+    /// Tries to redeem a code that does not exist. Providers check the client before the code (RFC 6749 5.2).
     func credentials(_ client: ProviderClientAuthentication, at url: EndpointURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
@@ -149,7 +149,7 @@ extension ProviderCheck {
 
     /// Introspects a token that does not exist.
     ///
-    /// - Parameter audience: The audience of a client assertion, which identifies the provider.
+    /// - Parameter audience: The URL that identifies the provider in a client assertion.
     func introspection(_ client: ProviderClientAuthentication, at url: EndpointURL?, audience: EndpointURL) async
         -> Verdict
     {

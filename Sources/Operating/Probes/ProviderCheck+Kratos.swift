@@ -45,7 +45,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Begins a login that returns to `origin`, which Kratos must allow.
+    /// Begins a login that returns to `origin`. Kratos must allow this URL.
     private func returnTo(_ origin: String, at url: String) async -> Verdict {
         let subject = "kratos return_to"
         let query = FormText.encoded([("return_to", "\(origin)/")])

@@ -21,7 +21,7 @@ package struct ProviderCheck: Sendable {
     let clock: Clock
     /// The callbacks of all hosts with endpoints. Each must be registered at the provider.
     let callbacks: [String]
-    /// The origins of all hosts, where users continue after sign-in. A wildcard is replaced by one of its names.
+    /// The origins of all hosts. Users continue there after sign-in. A wildcard is replaced by a name that it covers.
     let origins: [String]
 
     init(
@@ -96,7 +96,7 @@ package struct ProviderCheck: Sendable {
         return verdicts
     }
 
-    /// Checks whether an OAuth 2.0 provider knows the gateway, and whether its userinfo requires a token.
+    /// Checks whether an OAuth 2.0 provider knows the gateway, and whether its userinfo endpoint requires a token.
     package func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)

@@ -1,7 +1,7 @@
 import Calls
 import Providers
 
-/// Messages for the operator about the provider. The provider's text is shortened and loses its control characters.
+/// Messages for the operator about the provider. Quotations are limited to 120 characters of printable ASCII.
 enum ProviderWords {
     /// Returns why a call got no answer, and how to correct the cause.
     static func failure(_ error: CallError) -> String {
@@ -39,7 +39,7 @@ enum ProviderWords {
         }
     }
 
-    /// Returns an error code (RFC 6749 5.2), shortened and without control characters.
+    /// Returns an error code (RFC 6749 5.2), limited to 120 characters of printable ASCII.
     static func code(_ error: String) -> String { self.short(error) }
 
     /// Returns what the operator can do about an error code of an endpoint.

@@ -54,13 +54,12 @@ extension RedisNeeds.Courtesy {
 struct RedisLacks {
     /// The ACL user.
     let user: String
-    /// The number of commands that were tried.
     let triedCount: Int
-    /// The server's error for writes. `nil` if it accepts them.
+    /// The server's error for writes. `nil` if the server accepts writes.
     let writeRefusal: RedisServerError?
-    /// ACL rules that would grant the missing rights.
+    /// ACL rules that would grant the missing rights that the gateway needs.
     private(set) var rules: [String] = []
-    /// ACL rules for commands that the gateway can work without.
+    /// ACL rules that would grant missing rights that the gateway can work without.
     private(set) var courtesies: [RedisNeeds.Courtesy: [String]] = [:]
     private var commands: [String] = []
     private var unknown: [String] = []
@@ -122,7 +121,7 @@ struct RedisLacks {
     var finding: String? { self.finding(self.unknown) }
 
     /// The missing rights that the gateway cannot work without, in the form of `finding`. `nil` if none is missing.
-    /// `WAIT` is left out: a service without that command has no replicas to wait for.
+    /// `WAIT` is left out: a service that does not know `WAIT` has no replicas to wait for.
     var obstacle: String? { self.finding(self.unknown.filter { $0 != "WAIT" }) }
 
     private func finding(_ unknown: [String]) -> String? {

@@ -51,7 +51,7 @@ extension RedisCheck {
             }
         }
         if !named.isEmpty {
-            // One sentinel that answers is enough for the gateway, so unreachable ones are only warnings.
+            // One sentinel that answers is enough to find the primary, so unreachable sentinels are only warnings.
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {
@@ -65,7 +65,7 @@ extension RedisCheck {
     private static func names(in reply: RedisReply?) -> String {
         guard case .array(let primaries)? = reply else { return "" }
         let names = primaries.compactMap { primary -> String? in
-            // Each primary is a list of fields and values that begins with `name`.
+            // Each primary is a list of fields and values. The first field is `name`.
             guard case .array(let fields) = primary, fields.count > 1, case .bulk(let name) = fields[1] else {
                 return nil
             }

@@ -15,7 +15,7 @@ package struct RedisCheck: Sendable {
     private let usual: RedisConfiguration
     let loop: any EventLoop
 
-    /// Prepares the check, which connects when it runs.
+    /// Prepares the check. It connects only when it runs.
     ///
     /// - Parameter patience: The time limit for each connection. The limit for each answer is half as long. The default
     ///   is long enough to distinguish a slow server from a missing one.
@@ -73,14 +73,14 @@ package struct RedisCheck: Sendable {
     package struct MissingRights: Sendable {
         /// The missing rights that the gateway needs.
         package var needed: [Verdict] = []
-        /// True if a right is missing whose absence only operators notice (`RedisNeeds.Courtesy`). Redis then denies
-        /// some commands, but the gateway works.
+        /// True if the user lacks a right that the gateway can work without (`RedisNeeds.Courtesy`). Redis then denies
+        /// some commands, and only operators notice.
         package var lacksCourtesy = false
     }
 
     /// Tries every right at the primaries.
     ///
-    /// - Returns: The missing rights. `nil` if a primary does not answer.
+    /// - Returns: The missing rights. `nil` if no primary is found or a primary does not answer.
     package func missingRights() async -> MissingRights? {
         let (_, primaries) = await self.primaries()
         guard !primaries.isEmpty else { return nil }
@@ -93,7 +93,7 @@ package struct RedisCheck: Sendable {
         return missing
     }
 
-    /// Finds the primaries, each with a hash tag of keys that it stores.
+    /// Finds the primaries. Keys with the hash tag of a primary are stored there.
     private func primaries() async -> (verdicts: [Verdict], primaries: [(endpoint: RedisEndpoint, tag: String)]) {
         switch self.configuration.deployment {
         case .standalone(let endpoint): return ([], [(endpoint, "check")])
@@ -108,8 +108,8 @@ package struct RedisCheck: Sendable {
 
     /// Sends commands to `endpoint` over a separate, authenticated connection.
     ///
-    /// - Parameter greeting: The handshake. `nil` for one that only authenticates with the current user and password.
-    ///   Its other commands are tried separately, so that a refused one can be reported.
+    /// - Parameter greeting: The handshake. `nil` to only authenticate with the current user and password. The other
+    ///   commands of a handshake are then tried separately, so that the check can report which of them is refused.
     func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,

@@ -1,7 +1,7 @@
 package import RedisStore
 import Vocabulary
 
-/// Messages for the operator about the gateway's Redis. They never quote a reply, which may contain what was sent.
+/// Messages for the operator about the gateway's Redis. Replies are never quoted: they may contain what was sent.
 package enum RedisMessages {
     /// Returns why a connection was lost.
     package static func cause(_ cause: RedisError.Cause) -> String {
@@ -128,13 +128,13 @@ package enum RedisMessages {
             + "been chosen without this gateway; no session is read and nothing is written until most of them answer again"
     }
 
-    /// The warning about a server without an append-only file, which loses recent changes in a crash.
+    /// The warning about a server without an append-only file. A crash then loses recent changes.
     package static let snapshotsOnly =
         "no append-only file: after a crash it has the data of its last snapshot. Users who signed in since then sign in again. "
         + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
         + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// Lists how a server could lose records, and how to correct that. Without its marker, a used token would be valid
+    /// Lists how a server could lose records, and the fixes. If a used token's marker is lost, the token is valid
     /// again.
     package static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []

@@ -16,8 +16,8 @@ enum PathSyntax {
         self.expression(path) { segment in segment == "*" ? "[^/]+" : self.literal(segment) }
     }
 
-    /// Returns the expression for one of the gateway's own paths: `/sessions/{id}` as `/sessions/[^/]+`. Other
-    /// spellings may go to the check, which rejects them.
+    /// Returns the expression for one of the gateway's own paths: `/sessions/{id}` as `/sessions/[^/]+`. If a client
+    /// spells such a path differently, the request may go to the check and is rejected there.
     func ownPath(_ path: String) -> String {
         let plain: PathSyntax = self == .raw || self == .reserved ? .characters : self
         return self.expression(path) { segment in segment.hasPrefix("{") ? "[^/]+" : plain.literal(segment) }
@@ -39,7 +39,7 @@ enum PathSyntax {
         let bytes = Array(String(scalar).utf8)
         let isLetter = bytes.count == 1 && Self.isLetterOrDigit(bytes[0])
         let isUnreserved = isLetter || "-_~.".unicodeScalars.contains(scalar)
-        // Every other character has a meaning in some configuration.
+        // Every other character has a special meaning in the configuration of some proxy.
         let isPlain = isLetter || "-_~@:".unicodeScalars.contains(scalar)
         let code = String(scalar.value, radix: 16)
         let hex = bytes.map(Self.hex)
@@ -66,7 +66,6 @@ enum PathSyntax {
         byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26
     }
 
-    /// Returns two hexadecimal digits.
     private static func hex(_ byte: UInt8) -> String {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }

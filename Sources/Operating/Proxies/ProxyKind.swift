@@ -17,8 +17,8 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The path of the proxy's checks. For Envoy and Traefik, its answers contain no empty fields, which these proxies
-    /// would pass on to the app. Both remove the client's fields before the check.
+    /// The path of the proxy's checks. Answers at the path for Envoy and Traefik contain no empty fields, because these
+    /// proxies would pass them on to the app. Both proxies remove the client's fields before the check.
     var checkPath: String {
         switch self {
         case .envoy, .traefik: CheckForms.valuedFolder + self.dialect.rawValue

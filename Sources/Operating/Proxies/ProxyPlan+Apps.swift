@@ -47,7 +47,7 @@ extension ProxyPlan {
             let weight: Int
             /// The name in the server's certificate.
             let tlsName: String
-            /// True if the settings contain the name of the certificate. Otherwise the host is used.
+            /// True if the settings contain the name in the certificate. Otherwise `tlsName` is the host.
             let isNamed: Bool
 
             var address: String { "\(self.host):\(self.port)" }
@@ -62,7 +62,7 @@ extension ProxyPlan {
             )
         }
 
-        /// PEM files in the form that `path` writes. `nil` for files that the settings do not contain.
+        /// Paths of PEM files, as `path` returns them. `nil` for files that the settings do not name.
         struct Files: Hashable {
             /// The authorities for the certificates of the app's servers.
             let authority: String?
@@ -75,7 +75,8 @@ extension ProxyPlan {
         var hasWeights: Bool { self.servers.contains { $0.weight != 1 } }
         /// The port of the first server.
         var port: Int { self.servers[0].port }
-        /// The name in the certificate of the first server. A proxy with a single name expects it of all servers.
+        /// The name in the certificate of the first server. A proxy that verifies only one name expects it of all
+        /// servers.
         var tlsName: String { self.servers[0].tlsName }
         /// The name in the first server's certificate. `nil` without HTTPS or if the settings do not contain the name.
         var givenTLSName: String? { self.isHTTPS && self.servers[0].isNamed ? self.tlsName : nil }
@@ -93,6 +94,6 @@ extension ProxyPlan {
         return "\"\(whole.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
     }
 
-    /// Returns a duration in a notation that all proxies but Envoy read.
+    /// Returns a duration in a notation that all proxies except Envoy accept.
     static func milliseconds(_ duration: Duration) -> String { "\(duration.wholeMilliseconds)ms" }
 }

@@ -89,7 +89,8 @@ extension ProxyPlan {
             + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
-    /// The fields to remove, each also with `_`, which many apps read as `-`. `x-auth-*` removes all with that prefix.
+    /// The fields to remove, with `-` and `_`, because many apps treat these as equal. `x-auth-*` removes all fields
+    /// with that prefix.
     private var caddyRemoved: [String] {
         let prefixes = self.managed.prefixes
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in

@@ -25,8 +25,7 @@ extension ProxyPlan {
         return lines.map { $0.isEmpty ? "#" : "# \($0)" }
     }
 
-    /// Warnings about fields of a client that reach the app through this proxy, although the gateway itself would
-    /// remove or rewrite them.
+    /// Warnings about client fields that this proxy passes to the app, but the gateway would remove or rewrite.
     private var shortcomings: [String] {
         var all: [String] = []
         switch self.proxy {

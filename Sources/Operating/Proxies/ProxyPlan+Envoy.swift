@@ -2,7 +2,8 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// Request fields that Envoy and Gateway API must pass on to the check. The proxies pass on no others.
+    /// Request fields that Envoy and Gateway API must pass on to the check. These proxies pass on no other fields,
+    /// except a few such as `Host`.
     static let checkedFields = [
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
         "authorization", "content-type", "cookie", "dpop", "hx-request", "origin", "purpose", "referer",
@@ -264,8 +265,8 @@ extension ProxyPlan {
         ]
     }
 
-    /// The options that make Envoy close an idle connection before the gateway does (`timeouts.idle`). Otherwise a
-    /// request that Envoy sends at that moment would fail.
+    /// The options that make Envoy close an idle connection before the gateway does (`timeouts.idle`). If the gateway
+    /// closed it first, a request that Envoy sends at that moment would fail.
     private var envoyIdle: [String] {
         let seconds = max(1, self.settings.timeouts.idle.components.seconds / 2)
         return [
@@ -292,7 +293,7 @@ extension ProxyPlan {
     /// - Parameters:
     ///   - name: The name to verify.
     ///   - authority: The file with the authorities.
-    ///   - own: The files with Envoy's certificate and key. `nil` if Envoy presents none.
+    ///   - own: The files with Envoy's certificate and key. `nil` if Envoy presents no certificate.
     private static func envoyTLS(
         _ name: String,
         authority: String,

@@ -133,7 +133,7 @@ extension ProxyPlan {
         return lines
     }
 
-    /// The socket that forwards checks over TLS. Lua cannot verify a certificate.
+    /// The socket of the section that forwards checks over TLS, because Lua cannot verify a certificate.
     private static let haproxyChecksSocket = "abns@sallyport_checks"
 
     /// The section that forwards checks over TLS. Empty if checks are made without TLS.
@@ -153,7 +153,7 @@ extension ProxyPlan {
         host.url.isWildcard ? "-m reg -i \(host.nameExpression)" : "-i \(host.url.host)"
     }
 
-    /// Returns the condition for requests to a host. A wildcard excludes the hosts that are configured by name.
+    /// Returns the condition for requests to a host. For a wildcard, it excludes hosts that are configured by name.
     private static func haproxyCondition(_ host: Host) -> String {
         (["is_\(host.label)"] + host.others.map { "!is_\($0.label)" }).joined(separator: " ")
     }

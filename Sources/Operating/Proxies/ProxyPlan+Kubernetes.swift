@@ -1,6 +1,6 @@
 import Settings
 
-/// Configurations for Kubernetes, where the gateway and the apps are services whose names the settings do not contain.
+/// Configurations for Kubernetes. The gateway and the apps are services there. The settings do not name them.
 extension ProxyPlan {
     /// Ingresses for ingress-nginx, without snippets.
     var ingressNginx: [String] {

@@ -10,7 +10,7 @@ extension ProxyPlan {
     /// Fields that ask the app to use a method other than the request's, such as `X-HTTP-Method-Override`.
     private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
 
-    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then receive them.
+    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then get them.
     private var overrides: [String] {
         self.settings.hosts.contains { $0.routes.contains { !$0.methods.isEmpty } } ? Self.methodOverrides : []
     }
@@ -29,8 +29,7 @@ extension ProxyPlan {
     }
 
     /// A regular expression for all fields that the app must not receive from a client, including identity fields, in
-    /// every spelling that an app may accept. Letters are lower-case. `X-Forwarded-For` is excluded, because the proxy
-    /// sets it.
+    /// every spelling that an app may accept. Letters are lower-case. `X-Forwarded-For` is excluded: the proxy sets it.
     var removedPattern: String { Self.whole(self.names(forwarded: Self.forwardedPattern)) }
 
     /// The parts of `removedPattern` as separate expressions. HAProxy reads at most 2,047 bytes per line.
@@ -43,8 +42,8 @@ extension ProxyPlan {
     /// The parts of `hopPattern` as separate expressions, for HAProxy.
     var hopPatterns: [String] { Self.parts(of: self.names(forwarded: Self.anyForwarded)).map(Self.element) }
 
-    /// An expression for `-` in any spelling, as in `ManagedNames`. It matches no letter, because `X-Authorization` and
-    /// `Remotely` are fields of the app.
+    /// An expression for any spelling of `-`, as in `ManagedNames`. It matches no letters and digits, because
+    /// `X-Authorization` and `Remotely` belong to the app.
     private static let separator = "[^a-z0-9]"
 
     /// An expression for `X-Forwarded` and all names that begin with `X-Forwarded-`.
@@ -71,7 +70,7 @@ extension ProxyPlan {
         return parts
     }
 
-    /// An expression for the names of `anyForwarded` except `x-forwarded-for`. Proxies have no look-ahead.
+    /// An expression for the names of `anyForwarded` except `x-forwarded-for`. Not every proxy supports look-ahead.
     private static let forwardedPattern =
         "x[^-]forwarded(\(separator).*)?|x-forwarded([^-a-z0-9].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 

@@ -105,7 +105,7 @@ extension ProxyPlan {
         return lines
     }
 
-    /// Returns the rule for requests to a host. A wildcard excludes the hosts that are configured by name.
+    /// Returns the rule for requests to a host. For a wildcard, it excludes hosts that are configured by name.
     private static func traefikRule(_ host: Host) -> String {
         guard host.url.isWildcard else { return "Host(`\(host.url.host)`)" }
         let others = host.others.map { " && !Host(`\($0.url.host)`)" }.joined()

@@ -3,7 +3,7 @@ import Vocabulary
 
 /// Warnings about settings that the printed configuration leaves out.
 extension ProxyPlan {
-    /// Warnings about settings that the proxy does not apply as the gateway would. Each has the place and the keys.
+    /// Warnings about settings that the proxy does not apply as the gateway would. They name the keys.
     var warnings: [String] {
         self.cookieWarnings + self.routeWarnings + self.appWarnings + self.serverWarnings
     }
@@ -53,7 +53,7 @@ extension ProxyPlan {
 
     /// Describes what the app receives if a request is allowed.
     ///
-    /// - Parameter host: The host of the request. For a wildcard, this is one of its names.
+    /// - Parameter host: The host of the request. For a wildcard, this is a name that the wildcard covers.
     func forwarded(on host: PublicURL, by route: RouteSettings) -> [String] {
         var lines = ["the method, the path and the query as the client sent them"]
         switch self.proxy {
@@ -133,7 +133,7 @@ extension ProxyPlan {
         return keys.filter(\.1).map(\.0)
     }
 
-    /// Warnings about an app's servers whose settings the proxy cannot apply as the gateway does.
+    /// Warnings about settings of an app's servers that the proxy cannot apply as the gateway does.
     private var serverWarnings: [String] {
         let several = self.apps.filter(\.hasSeveralServers)
         var warnings: [String] = []

@@ -10,11 +10,11 @@ struct ProxyPlan {
         let url: PublicURL
         /// A regular expression (PCRE and RE2) for the paths that the gateway itself answers.
         let ownPaths: String
-        /// The apps of certain paths, with regular expressions. The most specific path comes first.
+        /// Regular expressions for paths, each with the app of these paths. The most specific path comes first.
         let otherApps: [(paths: String, app: App)]
         /// The app of all remaining paths.
         let app: App
-        /// A path that leads to different apps depending on the method. `nil` if there is none.
+        /// A path that leads to different apps depending on the method. `nil` if no path does.
         let dividedPath: String?
         /// The host's name in variables and lists, made of letters, digits and `_`.
         let label: String
@@ -31,13 +31,14 @@ struct ProxyPlan {
         }
         /// The file name of the host's certificate, without the extension.
         var certificateName: String { self.url.isWildcard ? "wildcard\(self.url.host.dropFirst())" : self.url.host }
-        /// A regular expression for the names of a wildcard, without backslashes, which some configurations interpret.
+        /// A regular expression for the names of a wildcard. It has no backslashes, which have a meaning in some
+        /// configurations.
         var nameExpression: String {
             "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
         }
-        /// True if the app always gets one host name. For a wildcard, it gets the name that the client requested.
+        /// True if the app always gets the configured host name. For a wildcard, the app gets the requested one.
         var isNamed: Bool { !self.url.isWildcard }
-        /// The host name in YAML, quoted if it begins with `*`, which starts an alias.
+        /// The host name in YAML, quoted if it begins with `*`, because `*` starts an alias in YAML.
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
     }
 
@@ -156,7 +157,7 @@ struct ProxyPlan {
         let paths = ownPaths.filter { path in !folders.contains { path.hasPrefix($0) } }
         let own = (folders.map { $0 + "**" } + paths).map { syntax.ownPath($0) }.joined(separator: "|")
         let routes = host.routes.sorted { self.precedes($0.path, $1.path) }
-        // A route without an app uses the app of the least specific path.
+        // A route without an app uses the app of the least specific path that has an app.
         let main = routes.last { $0.upstream != nil }?.upstream
         var apps: [(path: String, app: App)] = []
         var dividedPath: String?
@@ -187,7 +188,7 @@ struct ProxyPlan {
         )
     }
 
-    /// True if a path leads to the main app without an entry, because no overlapping later path leads to another app.
+    /// True if `entry` is redundant: its path leads to the main app, and no overlapping later path to another app.
     private static func goes(
         _ entry: (path: String, app: App),
         where main: App,
@@ -217,7 +218,7 @@ struct ProxyPlan {
 }
 
 extension [String] {
-    /// Returns the lines, each with `count` spaces in front. Empty lines stay empty.
+    /// Returns the lines, indented by `count` spaces. Empty lines stay empty.
     func indented(_ count: Int) -> [String] {
         self.map { $0.isEmpty ? "" : String(repeating: " ", count: count) + $0 }
     }

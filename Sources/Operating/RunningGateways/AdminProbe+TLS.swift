@@ -35,7 +35,7 @@ extension AdminProbe {
                 var configuration = TLSConfiguration.makeClientConfiguration()
                 // The system's authorities are not used, because an image may not have them.
                 configuration.trustRoots = .certificates([])
-                // The listener is reached by its address, which is in no certificate. The callback judges instead.
+                // Certificates usually do not contain the listener's address. The callback verifies them instead.
                 configuration.certificateVerification = .noHostnameVerification
                 let tls = try NIOSSLClientHandler(
                     context: try NIOSSLContext(configuration: configuration),

@@ -5,15 +5,15 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Sends one request to the admin listener of a running gateway, and blocks until the answer. It is for containers
-/// without a shell or curl, in a process that does nothing else.
+/// Sends one request to the admin listener of a running gateway, and blocks until the answer arrives. It is for
+/// containers without a shell or curl, in a process that does nothing else.
 enum AdminProbe {
     /// The error for a request without a usable answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
         /// The status of the answer. `nil` if there is no answer.
         var status: Int?
-        /// The reason why the gateway rejects the request. `nil` if it gives none.
+        /// The reason why the gateway rejects the request. `nil` if the answer contains no reason.
         var reason: Reason?
     }
 
@@ -31,8 +31,8 @@ enum AdminProbe {
     /// Sends a request for `path` to `target`. Gives up after `seconds`, or a little later if the answer is slow.
     ///
     /// - Parameters:
-    ///   - token: An operator's token. `nil` to send none.
-    ///   - document: The JSON document to send. `nil` to send none.
+    ///   - token: An operator's token. `nil` to send no token.
+    ///   - document: The JSON document to send. `nil` to send no body.
     ///   - target: The admin listener.
     static func get(
         _ path: String,

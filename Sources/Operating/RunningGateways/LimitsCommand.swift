@@ -65,7 +65,6 @@ extension LimitsCommand {
         }
     }
 
-    /// Returns one line per limit.
     private static func table(_ body: String) -> String {
         guard case .array(let limits)? = JSONText.decode(Array(body.utf8))?["limits"] else { return body }
         return limits.map { limit in

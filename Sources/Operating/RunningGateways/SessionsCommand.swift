@@ -50,7 +50,7 @@ struct SessionsCommand: ParsableCommand {
             }
         }
 
-        /// The options as they were typed.
+        /// The options in the form of a command line.
         fileprivate var words: String { self.query.map { "--\($0) \($1)" }.joined(separator: " ") }
     }
 
@@ -156,8 +156,8 @@ struct SessionsCommand: ParsableCommand {
             return true
         }
 
-        /// Signs out the selected users. Returns true if any session matches. A user in `--subject` is signed out in
-        /// any case, because a new session may not be listed yet.
+        /// Signs out the selected users. Returns true if any session matches. Except with `--dry-run`, the user in
+        /// `--subject` is always signed out: a new session may not be listed yet.
         private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
             var (seen, done): (Set<String>, Set<[String]>) = ([], [])
@@ -186,7 +186,7 @@ struct SessionsCommand: ParsableCommand {
             return isOneOut
         }
 
-        /// The maximum number of listings. They are repeated until they contain no new users.
+        /// The maximum number of listings. The listing is repeated until it contains no new users.
         private static let passes = 3
 
         /// Signs out the users and adds them to `done`.
@@ -207,7 +207,7 @@ struct SessionsCommand: ParsableCommand {
                     done.insert(user)
                 } catch {
                     failure = error
-                    // A gateway that does not answer one request does not answer the next one either.
+                    // A gateway that does not answer one request is not asked again.
                     guard error.status != nil else { break }
                 }
             }
@@ -241,7 +241,7 @@ struct SessionsCommand: ParsableCommand {
         }
     }
 
-    /// Prints that no session matches, and returns exit status 2, which no other error has.
+    /// Prints that no session matches, and returns exit status 2. No other error has this status.
     fileprivate static func nobody(_ words: String) -> ExitCode {
         Console.complain("no session matches \(words.printable)")
         return ExitCode(2)
@@ -250,7 +250,7 @@ struct SessionsCommand: ParsableCommand {
     /// The number of sessions that a list shows by default.
     fileprivate static let shown = 100
 
-    /// Calls `body` with each session of a list until it returns false. Returns true if `body` got all sessions.
+    /// Calls `body` with each session of a list until `body` returns false. Returns true if `body` got all sessions.
     @discardableResult
     private static func forEach(
         _ query: [(name: String, value: String)],

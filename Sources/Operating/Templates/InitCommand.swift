@@ -108,7 +108,7 @@ struct InitCommand: ParsableCommand {
         return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(url.port ?? 80)"
     }
 
-    /// The admin listener's address. It avoids the default port, which a Prometheus on this machine also uses.
+    /// The admin listener's address. It avoids the default port, because a Prometheus on this machine may use it.
     private var adminListen: String { "127.0.0.1:\(self.listen.hasSuffix(":9091") ? 9095 : 9091)" }
 
     private func path(_ name: String) -> String { self.directory == "." ? name : "\(self.directory)/\(name)" }
@@ -144,7 +144,7 @@ struct InitCommand: ParsableCommand {
         "provider.oidc.client_id": "--client-id", "provider.kratos.public_url": "--kratos-url",
     ]
 
-    /// Returns a problem as a line with the command's option instead of the settings file, which is not written yet.
+    /// Returns a problem as a line. It names the command's option, because the settings file is not written yet.
     private static func line(_ problem: SettingsProblem) -> String {
         let place = problem.key.isEmpty ? "\(problem.origin)" : "\(problem.origin): \(problem.key)"
         let finding = problem.description.trimmingPrefix(place)

@@ -3,8 +3,8 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The claims of an access token, from the token itself (RFC 9068 2.2) or from an introspection endpoint (RFC 7662
-/// 2.2), which use equal names.
+/// The claims of an access token. They come from the token itself (RFC 9068 2.2) or from an introspection endpoint (RFC
+/// 7662 2.2), with equal names.
 struct AccessTokenClaims: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     static let leeway = Duration.seconds(60)
@@ -16,16 +16,16 @@ struct AccessTokenClaims: Sendable {
     struct Demands: Sendable {
         /// The recipients that a token may be for.
         enum Recipients: Sendable {
-            /// `aud` must contain one of these.
+            /// `aud` must contain one of these audiences.
             case audiences([String])
-            /// `client_id` must be one of these. If the token has `aud`, it must contain one of them, too: any other
-            /// recipient must reject the token (RFC 7519 4.1.3).
+            /// `client_id` must be one of these ids. If the token has `aud`, `aud` must contain one of these ids, too:
+            /// a recipient that `aud` does not list must reject the token (RFC 7519 4.1.3).
             case clientIDs([String])
-            /// The token's client must be one of these, because nobody else may use a refresh token.
+            /// The token's client must be one of these clients, because no other client may use a refresh token.
             case clients([String])
         }
 
-        /// The required `iss`. `nil` to accept any or none.
+        /// The required `iss`. `nil` to accept any issuer, or none.
         var issuer: String?
         var recipients: Recipients
         /// True if `iss` and `exp` must be present, as in a signed token. An introspection endpoint knows them and may
@@ -74,7 +74,7 @@ struct AccessTokenClaims: Sendable {
     /// Returns the token that the claims describe.
     ///
     /// - Parameter admission: The rule for who may sign in.
-    /// - Throws: `ClaimsError` if there is no usable subject.
+    /// - Throws: `ClaimsError` if the claims do not describe a user.
     func known(
         expiresAt: UnixTime,
         cacheLifetime: Duration,

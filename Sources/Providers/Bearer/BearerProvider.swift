@@ -4,8 +4,8 @@ package import Vocabulary
 
 /// Verifies access tokens that an OpenID issuer signs (RFC 9068), with the issuer's keys.
 package struct BearerProvider: TokenProvider {
-    /// The time after which a token in use is verified again, because its key may be withdrawn. A key set of this age
-    /// is read again.
+    /// The time after which a token in use is verified again, because the issuer may have withdrawn its key. Key sets
+    /// are read again at this age, too.
     private static let verdictLifetime = Duration.seconds(600)
 
     private let issuer: OpenIDIssuer
@@ -61,8 +61,9 @@ package struct BearerProvider: TokenProvider {
             }
             return self.judge(verified)
         } catch {
-            // This includes `unsought`: the key may be a new one that must not be fetched now. The keys were read
-            // within the last half minute, issuers publish a key before they sign with it, and anybody can invent keys.
+            // This includes `unsought`: the token names an unknown key, but the keys were read within the last half
+            // minute and must not be fetched now. Issuers publish a key before they sign with it, and anybody can
+            // invent a key.
             return .unknown(.credentialInvalidToken)
         }
     }
@@ -80,7 +81,7 @@ package struct BearerProvider: TokenProvider {
         } catch {
             return .unknown(error)
         }
-        // The leeway extends the token's validity on this clock, equally on every gateway.
+        // Every gateway accepts the token until its expiry plus the leeway, on the gateway's clock.
         let end = (claims.expiresAt ?? now).advanced(by: AccessTokenClaims.leeway)
         let known = try? access.known(
             expiresAt: end,

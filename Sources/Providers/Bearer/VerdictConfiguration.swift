@@ -2,7 +2,7 @@ import Cryptography
 
 /// The digest of the settings that decide about tokens (`TokenProvider.configuration`).
 enum VerdictConfiguration {
-    /// Returns a digest of the parts, which is equal on every gateway with equal parts.
+    /// Returns a digest of the parts. Gateways with equal parts get equal digests.
     static func text(_ parts: [String]) -> String {
         var bytes: [UInt8] = []
         for part in parts { bytes += Array("\(part.utf8.count) \(part)".utf8) }

@@ -1,8 +1,9 @@
 package import Settings
 import Vocabulary
 
-/// The rule for who may sign in. If emails or domains are listed, the user's email address or its domain must be
-/// listed. If groups are listed, one of the user's groups must be listed. Without lists everybody may sign in.
+/// The rule for who may sign in. If emails or domains are listed, the user's email address must be verified, and the
+/// address or its domain must be listed. If groups are listed, one of the user's groups must be listed. Without lists,
+/// everybody is admitted.
 package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]
@@ -11,8 +12,8 @@ package struct Admission: Sendable {
     private let isEmailVouchedFor: Bool
     private let groups: ClaimSettings.Trait
 
-    /// - Parameter claims: The paths of the traits `email`, `email_verified` and `groups`. Without such a trait, the
-    ///   claim of its name is used.
+    /// - Parameter claims: The paths of the traits `email`, `email_verified` and `groups`. For a trait without a path,
+    ///   the claim with the trait's name is used.
     package init(_ settings: AdmissionSettings, _ claims: ClaimSettings) {
         self.settings = settings
         self.email = claims.path(ofTrait: "email")
@@ -48,7 +49,8 @@ package struct Admission: Sendable {
         }
     }
 
-    /// Returns why the user may not sign in, whatever is missing. `nil` if the user may, or if a missing claim decides.
+    /// Returns why the user may not sign in, whatever missing claims would say. `nil` if the user may sign in, or if a
+    /// missing claim could decide.
     func certainRefusal(_ claims: UserClaims) -> String? {
         let saysEmail =
             claims.value(at: self.email) != nil && claims.value(at: self.emailVerified, beside: self.email) != nil

@@ -113,7 +113,7 @@ package final class ClaimsMapping: Sendable {
     ///
     /// - Parameters:
     ///   - fallback: The authentication method if the provider states none.
-    ///   - now: The latest time of authentication. It replaces a later one in the claims.
+    ///   - now: The latest possible time of authentication. It replaces a later time in the claims.
     package func authentication(
         _ subject: String,
         _ claims: UserClaims,
@@ -128,14 +128,14 @@ package final class ClaimsMapping: Sendable {
         )
     }
 
-    /// Returns the highest level that is configured for a value of `acr` or `amr`, or `aal1` if none is.
+    /// Returns the highest level that is configured for a value of `acr` or `amr`, or `aal1` if no level is.
     package func level(_ claims: UserClaims) -> AssuranceLevel {
         self.settings.levels.filter { level in
             claims.texts(at: [level.claim.rawValue]).contains { $0.isExactly(level.value) }
         }.map(\.level).max() ?? .aal1
     }
 
-    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if there are none.
+    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` without such claims.
     package func methods(_ claims: UserClaims, fallback: String) -> [String] {
         let methods = claims.texts(at: ["amr"]).filter { $0.isPlain(upTo: Self.longestMethod) }
         return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.mostMethods))

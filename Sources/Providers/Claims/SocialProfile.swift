@@ -1,7 +1,8 @@
 package import Vocabulary
 
 /// A user's profile that an app states (`user_profile`), because the provider gives it only to the app. Nobody has
-/// verified it. Apple states a name at the first sign-in only, and Facebook's session-info token states nothing.
+/// verified the profile. Apple states a name at the first sign-in only, and Facebook's session-info token states
+/// nothing.
 package struct SocialProfile: Sendable, Hashable {
     /// The maximum size of a profile in bytes.
     private static let largest = 8192
@@ -14,7 +15,7 @@ package struct SocialProfile: Sendable, Hashable {
     package let name: String?
     package let email: String?
 
-    /// Reads an object, or a text that contains one. Ignores unknown members, null and empty texts.
+    /// Reads a JSON object, or a text that contains a JSON object. Ignores unknown members, null and empty texts.
     ///
     /// The names are in `given_name`, `family_name` and `name`, or in `name.firstName` and `name.lastName`, as Auth0's
     /// SDKs write Apple's names.
@@ -94,7 +95,7 @@ package struct SocialProfile: Sendable, Hashable {
     }
 }
 
-/// The fault of a `user_profile`, as words to follow that name. They do not quote the profile.
+/// The fault of a `user_profile`, as words to follow that name. The words do not quote the profile.
 package struct SocialProfileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// A provider's statements about a user, from one or several documents.
 package struct UserClaims: Sendable, Hashable {
-    /// The JSON objects. If several have a claim, the first one applies.
+    /// The JSON objects. If several objects have a claim, the first object applies.
     private var documents: [JSONValue]
 
     package init(_ documents: [JSONValue]) {
@@ -33,8 +33,8 @@ package struct UserClaims: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the value at `path` in a document whose value at `other` is the one that applies. `nil` if `other` has
-    /// no value. A verification in one document says nothing about the address in another one.
+    /// Returns the value at `path`, only from documents that contain the applicable value at `other`. `nil` if `other`
+    /// has no value. A verification in one document says nothing about an email address in another document.
     package func value(at path: [String], beside other: [String]) -> JSONValue? {
         guard let companion = self.value(at: other) else { return nil }
         if self.documents.count == 1 { return self.value(at: path) }
@@ -42,8 +42,8 @@ package struct UserClaims: Sendable, Hashable {
             .value(at: path)
     }
 
-    /// Returns the value of a trait. A text that is configured as a list becomes a list, and so do member names. `nil`
-    /// if the value is absent or null.
+    /// Returns the value of a trait. If the trait is configured so, a text becomes a list, or an object becomes the
+    /// list of its member names. `nil` if the value is absent or null.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)
         if trait.takesNames { return value?.names }
@@ -66,7 +66,7 @@ package struct UserClaims: Sendable, Hashable {
         }
     }
 
-    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate). `nil` after the year 9999.
+    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate). `nil` before 1970 and after 9999.
     package func time(at path: String...) -> UnixTime? {
         let seconds: Double
         switch self.value(at: path) {

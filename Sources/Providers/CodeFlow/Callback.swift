@@ -2,13 +2,13 @@ import Vocabulary
 
 /// Reads the parameters that a browser brings back from a provider's authorization endpoint (RFC 6749 4.1.2).
 enum Callback {
-    /// The maximum length of a code that is passed on.
+    /// The maximum length in bytes of a code that is passed on.
     private static let longestCode = 4096
 
     /// Returns the authorization code.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer, which `iss` must equal if present. `nil` to ignore `iss`.
+    ///   - issuer: The provider's issuer. If `iss` is present, it must equal this issuer. `nil` to ignore `iss`.
     ///   - demandsIssuer: True if `iss` must be present, because the provider announces it (RFC 9207 2.4).
     static func code(
         _ parameters: [(name: String, value: String)],

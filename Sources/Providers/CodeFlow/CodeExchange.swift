@@ -4,7 +4,7 @@ import Vocabulary
 extension ProviderTokenEndpoint {
     /// Redeems an authorization code for tokens (RFC 6749 4.1.3).
     ///
-    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449). A provider may require it anyway.
+    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449). A provider may always require it.
     /// - Returns: The tokens, and the key that they are bound to. The key is `nil` for bearer tokens.
     func redeem(
         _ code: String,
@@ -55,7 +55,7 @@ extension TokenFault {
 extension ProviderTokenAnswer {
     /// Returns the tokens to keep.
     ///
-    /// - Parameter previous: The tokens before the refresh, which supply what the answer omits. `nil` for a sign-in.
+    /// - Parameter previous: The tokens before the refresh. They supply what the answer omits. `nil` for a sign-in.
     func kept(
         key: SigningKey?,
         requested: [String],

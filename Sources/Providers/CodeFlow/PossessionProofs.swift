@@ -3,7 +3,7 @@ import JOSE
 import Synchronization
 import Vocabulary
 
-/// Makes calls with proofs of possession (RFC 9449) to one provider's servers, and remembers their nonces.
+/// Makes calls with proofs of possession (RFC 9449) to one provider's servers, and remembers the servers' nonces.
 final class PossessionProofs: Sendable {
     /// The maximum length of a nonce that is accepted.
     private static let longestNonce = 512
@@ -21,7 +21,7 @@ final class PossessionProofs: Sendable {
 
     /// Sends a call with a proof, and again if the server requires a nonce and provides it.
     ///
-    /// - Parameter accessToken: The token in the call, which the proof is bound to (`ath`).
+    /// - Parameter accessToken: The token in the call. The proof is bound to this token (`ath`).
     func send(
         _ call: OutgoingCall,
         to url: EndpointURL,

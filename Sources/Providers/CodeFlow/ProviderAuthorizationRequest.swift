@@ -72,12 +72,12 @@ struct ProviderAuthorizationRequest: Sendable {
         return demand
     }
 
-    /// Returns the configured `acr_values` for the level, or for the lowest level above it that has some.
+    /// Returns the configured `acr_values` for the level, or for the lowest level above it with configured values.
     private func acrValues(_ level: AssuranceLevel) -> String? {
         AssuranceLevel.allCases.filter { $0 >= level }.compactMap { self.settings.acrValues[$0] }.first
     }
 
-    /// Returns `prompt`: with `login` and without `none` to authenticate again (OpenID Connect Core 3.1.2.1).
+    /// Returns `prompt`. To authenticate again, it contains `login` and not `none` (OpenID Connect Core 3.1.2.1).
     private func prompt(isAgain: Bool) -> String? {
         guard isAgain else { return self.settings.prompt }
         let others = self.settings.prompt?.split(separator: " ").map(String.init) ?? []

@@ -45,8 +45,8 @@ package struct ProviderClientAuthentication: Sendable {
 
     /// Returns a POST of a form that authenticates the client and asks for JSON.
     ///
-    /// - Parameter audience: The audience of a client assertion: the URL of the token endpoint (OpenID Connect Core 9),
-    ///   which is the value that providers agree on.
+    /// - Parameter audience: The audience of a client assertion: the URL of the token endpoint (OpenID Connect Core 9).
+    ///   Providers agree on this value.
     package func post(
         _ parameters: [(name: String, value: String)],
         to url: EndpointURL,

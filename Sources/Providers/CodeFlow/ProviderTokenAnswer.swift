@@ -5,7 +5,7 @@ import Vocabulary
 struct ProviderTokenAnswer: Sendable, Equatable {
     /// The maximum length of an access or refresh token in bytes. It is sent in a field or form of requests.
     private static let longestToken = 16_384
-    /// The maximum lifetime in seconds. A longer one is reduced to it.
+    /// The maximum lifetime in seconds. A longer lifetime is reduced to this value.
     private static let longestLifetime: Int64 = 10 * 366 * 86_400
 
     var accessToken: Secret
@@ -15,7 +15,7 @@ struct ProviderTokenAnswer: Sendable, Equatable {
     var refreshToken: Secret?
     /// The lifetime of the access token. `nil` if the provider does not say.
     var lifetime: Duration?
-    /// The granted scopes. `nil` for the requested ones.
+    /// The granted scopes. `nil` if they are the requested scopes.
     var scopes: [String]?
 
     /// The reason why an answer has no usable tokens.
@@ -51,7 +51,7 @@ struct ProviderTokenAnswer: Sendable, Equatable {
         self.scopes = value["scope"]?.string?.split(separator: " ").map(String.init)
     }
 
-    /// Returns a token of visible ASCII (RFC 6749 A.12), which can be sent in a header. `nil` for any other value.
+    /// Returns a token of visible ASCII (RFC 6749 A.12), so that it can be sent in a header. `nil` for any other value.
     private static func token(_ value: JSONValue?, upTo longest: Int = Self.longestToken) -> Secret? {
         guard let text = value?.string, (1...longest).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })

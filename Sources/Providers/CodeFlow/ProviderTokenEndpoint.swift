@@ -4,13 +4,12 @@ import Vocabulary
 
 /// The token endpoint of a provider (RFC 6749 3.2).
 struct ProviderTokenEndpoint: Sendable {
-    /// The maximum size of an answer in bytes: its longest tokens, and room for other members.
+    /// The maximum size of an answer in bytes, enough for the longest tokens and other members.
     private static let bodyLimit = 2 * JOSELimits.token
 
     let url: EndpointURL
     let client: ProviderClientAuthentication
     let proofs: PossessionProofs
-    /// The time limit of one request.
     var timeLimit: Duration = .seconds(5)
 
     /// Requests tokens once.
@@ -39,9 +38,9 @@ struct TokenFault: Error, Sendable, Equatable {
     enum Cause: Sendable, Equatable {
         /// An error of RFC 6749 5.2, or another negative answer.
         ///
-        /// - Parameter error: The code. `nil` if the answer has none.
+        /// - Parameter error: The code. `nil` if the answer has no code.
         case refused(error: String?)
-        /// The provider is overloaded or failed, or something in front of it answered.
+        /// The provider is overloaded or failed, or a proxy answered in its place.
         case busy(after: Duration?)
         /// The request did not reach the provider.
         case unsent
@@ -99,7 +98,7 @@ extension ProviderTokenAnswer {
         }
     }
 
-    /// Returns the members of the answer: of a form if its type says so, otherwise of a JSON object.
+    /// Returns the members of the answer. The body is a form if the media type says so, otherwise a JSON object.
     private static func value(_ answer: CallAnswer) -> JSONValue? {
         guard answer.isType("application/x-www-form-urlencoded") else { return answer.json() }
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
@@ -118,8 +117,8 @@ extension ProviderTokenAnswer {
         }
     }
 
-    /// Returns whether a body can come from the endpoint itself: a JSON object, complete or not, or a form. Otherwise
-    /// something in front of it answered, such as a maintenance page, and the request had no effect.
+    /// Returns whether a body can come from the endpoint itself: a JSON object, complete or not, or a form. Otherwise a
+    /// proxy answered, for example with a maintenance page, and the request had no effect.
     private static func isOfEndpoint(_ answer: CallAnswer) -> Bool {
         answer.isType("application/x-www-form-urlencoded") || answer.body.first { $0 > 0x20 } == UInt8(ascii: "{")
     }

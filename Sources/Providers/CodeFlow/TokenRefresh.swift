@@ -3,7 +3,8 @@ import Vocabulary
 
 /// Exchanges a refresh token once (RFC 6749 6).
 ///
-/// The gateway that refreshes holds a lease of 15 seconds (`ProviderGrant.leaseTime`). The time limits stay within it.
+/// The gateway that refreshes holds a lease of 15 seconds (`ProviderGrant.leaseTime`). Together, the time limits are
+/// shorter.
 struct TokenRefresh: Sendable {
     /// The time limit for reading new claims. Without an answer by then, the claims are unchanged.
     static let timeForClaims: Duration = .seconds(4)
@@ -15,7 +16,7 @@ struct TokenRefresh: Sendable {
     private let scopes: [String]
     private let clock: Clock
 
-    /// - Parameter scopes: The requested scopes, which apply if neither the answer nor the former tokens have any.
+    /// - Parameter scopes: The requested scopes. They apply if neither the answer nor the former tokens state scopes.
     init(_ endpoint: ProviderTokenEndpoint, scopes: [String], clock: Clock) {
         self.endpoint = endpoint
         self.endpoint.timeLimit = Self.timeForTokens

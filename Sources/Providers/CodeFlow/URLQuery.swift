@@ -5,7 +5,7 @@ import Vocabulary
 enum URLQuery {
     typealias Parameter = (name: String, value: String)
 
-    /// Returns the URL with the parameters appended to its own query, which must be retained (RFC 6749 3.1).
+    /// Returns the URL with the parameters appended. The URL's own query must be retained (RFC 6749 3.1).
     static func appending(_ parameters: [Parameter], to url: EndpointURL) -> String {
         let text = url.text
         let separator =

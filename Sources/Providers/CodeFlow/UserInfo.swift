@@ -6,7 +6,6 @@ import Vocabulary
 struct UserInfo: Sendable {
     let url: EndpointURL
     let proofs: PossessionProofs
-    /// The time limit of one request.
     var timeLimit: Duration = .seconds(5)
 
     /// A usable answer.

@@ -13,8 +13,8 @@ package import Vocabulary
 /// A shared grant is due within an interval, even if its tokens live longer, so that the provider is asked whether the
 /// user still has access.
 extension ProviderGrant {
-    /// The duration of a lease, longer than a provider takes to answer. If the holder dies, the renewal waits until the
-    /// lease ends.
+    /// The duration of a lease, longer than a provider takes to answer. If the holder dies, renewal waits until the
+    /// end.
     package static let leaseTime = Duration.seconds(15)
 
     /// The next step of a gateway when a session of the grant is used.
@@ -68,30 +68,29 @@ extension ProviderGrant {
         return next.unleased()
     }
 
-    /// Makes the grant due an interval after the provider's last word at `time`, unless the provider cannot be asked
-    /// then.
+    /// Makes the grant due an interval after the confirmation at `time`, unless the provider cannot be asked then.
     package mutating func askWithinInterval(from time: UnixTime) {
         let due = time.advanced(by: self.following?.interval ?? Self.interval)
         guard self.canBeAsked(at: due) else { return }
         self.renewAt = self.renewAt.map { min($0, due) } ?? due
     }
 
-    /// The time of the provider's last word, or an earlier one if that is not known exactly.
+    /// When the provider last confirmed the user, or an earlier time if this is not known exactly.
     package var confirmedAt: UnixTime {
         if let following = self.following { return following.confirmedAt }
-        // A word makes the grant due within an interval.
+        // A confirmation makes the grant due within an interval.
         guard let renewAt = self.renewAt else { return self.since }
         return max(self.since, renewAt.advanced(by: .zero - Self.interval))
     }
 
-    /// Reports whether the provider can be asked at `time`. Without a refresh token, it is asked with the access token,
-    /// whose refusal says something about the user only if the token has not expired before the provider's answer.
+    /// Reports whether the provider can be asked at `time`. Without a refresh token, the provider is asked with the
+    /// access token. A refusal then says something about the user only if the token has not expired before the answer.
     package func canBeAsked(at time: UnixTime) -> Bool {
         guard self.tokens.refreshToken == nil, let end = self.tokens.expiresAt else { return true }
         return time.advanced(by: Self.leaseTime * 2) < end
     }
 
-    /// The interval if no client has its own (`refresh_token.confirm_every`).
+    /// The interval if no client sets one (`refresh_token.confirm_every`).
     package static let interval = Duration.seconds(900)
 
     /// Returns the grant after a refresh that had no effect.
@@ -140,8 +139,7 @@ extension ProviderGrant {
         guard session.provider?.grant == key, session.subject.isExactly(self.owner.subject) else { return nil }
         var next = session
         if let identity = self.identity { next.identity = identity.inRealm(session.identity.realm) }
-        // A session with a shared grant looks at the grant instead. Otherwise, each word of the provider would change
-        // all of the sessions.
+        // A session with a shared grant looks at the grant instead. Otherwise, each renewal would change all sessions.
         if key.lineage == session.lineage { next.provider?.renewAt = self.renewAt }
         if session.showsProviderTokens { next.provider?.tokensEndAt = self.tokensEndAt }
         return next == session ? nil : next

@@ -3,10 +3,10 @@ package import Vocabulary
 
 /// The tokens that a provider issued at one sign-in, and the state of their renewal.
 ///
-/// Each session that came from the sign-in has the grant's key (`ProviderSession.grant`), so that it need not contain
-/// the tokens. A grant that only a browser uses is in the lineage of its sessions and ends with it. A grant that native
-/// apps may use, too, is shared: it has a lineage of its own, its holders are the lineages of `sessions`, and it ends
-/// with the last of them. If a shared grant no longer exists, its holders have ended.
+/// Each session that came from the sign-in has the grant's key (`ProviderSession.grant`) instead of the tokens. A grant
+/// that only a browser uses is in the lineage of its sessions and ends with this lineage. A grant that native apps may
+/// also use is shared: it has a lineage of its own, and ends with the last of its holders, the lineages of `sessions`.
+/// If a shared grant no longer exists, its holders have ended.
 package struct ProviderGrant: Sendable, Hashable {
     /// The right of one gateway to renew the tokens, so that no two gateways use one refresh token.
     package struct Lease: Sendable, Hashable {
@@ -20,11 +20,11 @@ package struct ProviderGrant: Sendable, Hashable {
         }
     }
 
-    /// How the provider's word about the user is used, if a client of the grant has its own settings for that.
+    /// When the provider must confirm the user again, if a client of the grant has its own settings for that.
     package struct Following: Sendable, Hashable {
-        /// The time of the provider's last word.
+        /// When the provider last confirmed the user.
         package var confirmedAt: UnixTime
-        /// The interval in which the provider is asked at most (`refresh_token.confirm_every`).
+        /// The grant is due within this time after a confirmation (`refresh_token.confirm_every`).
         package var interval: Duration
 
         package init(confirmedAt: UnixTime, interval: Duration) {
@@ -33,8 +33,8 @@ package struct ProviderGrant: Sendable, Hashable {
         }
     }
 
-    /// The maximum number of sessions whose keys are kept. Further sessions are updated when they are used, and further
-    /// lineages end when they look at the grant and find none.
+    /// The maximum number of sessions whose keys are kept. Further sessions are updated when they are used. Further
+    /// lineages end when one of their sessions finds that the grant no longer exists.
     package static let sessionLimit = 32
 
     /// The provider's name.
@@ -51,7 +51,7 @@ package struct ProviderGrant: Sendable, Hashable {
     package var rotates: Bool?
     /// The time from which a use of one of the sessions renews the tokens. `nil` for never.
     package var renewAt: UnixTime?
-    /// The lease of the gateway that renews the tokens. `nil` if none does.
+    /// The lease of the gateway that renews the tokens. `nil` if no gateway is renewing them.
     package var lease: Lease?
     /// The number of renewals in a row that failed without effect.
     package var failures: UInt64 = 0
@@ -59,11 +59,11 @@ package struct ProviderGrant: Sendable, Hashable {
     package var restsUntil: UnixTime?
     /// See `ProviderSession.tokensEndAt`. Set if the answer to a renewal was lost.
     package var tokensEndAt: UnixTime?
-    /// The user as of the last renewal with claims. `nil` without one: the user is unchanged since the sign-in.
+    /// The user as of the last renewal with claims. `nil` if no renewal had claims: the user is unchanged.
     package var identity: Identity?
     /// Sessions with this grant, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]
-    /// `nil` if no client of the grant has its own settings.
+    /// When the provider must confirm the user. `nil` if no client of the grant has its own settings.
     package var following: Following?
 
     /// Creates the grant of a sign-in.
@@ -86,7 +86,8 @@ package struct ProviderGrant: Sendable, Hashable {
     }
 
     /// Adds a session. If there are too many, removes the oldest one that is not the first of its lineage, because the
-    /// first one lives as long as its lineage. If all are of different lineages, the new session is not added.
+    /// first session lives as long as its lineage. If all sessions are of different lineages, the new session is not
+    /// added.
     package mutating func add(_ session: RecordKey) {
         guard !self.sessions.contains(session) else { return }
         self.sessions.append(session)

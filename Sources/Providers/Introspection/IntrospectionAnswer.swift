@@ -15,8 +15,7 @@ struct IntrospectionAnswer: Sendable {
     /// The rule for who may sign in. Refresh tokens of other users are not accepted.
     let admission: Admission
 
-    /// Returns the verdict in an answer. An answer that RFC 7662 does not define says nothing about the token: the
-    /// provider is unavailable.
+    /// Returns the verdict in an answer: `unavailable` if RFC 7662 does not define such an answer.
     func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
         // 401 and 403 mean that the gateway's own credentials are not accepted (RFC 7662 2.3).
         guard answer.status == 200, let members = answer.json()?.members,
@@ -45,7 +44,7 @@ struct IntrospectionAnswer: Sendable {
     }
 }
 
-/// A kind of token, named as in `token_type_hint` (RFC 7009 2.1), which a provider may ignore.
+/// A kind of token, named as in `token_type_hint` (RFC 7009 2.1). A provider may ignore this hint.
 package enum TokenUse: String, Sendable {
     case access = "access_token"
     case refresh = "refresh_token"
@@ -54,8 +53,8 @@ package enum TokenUse: String, Sendable {
     /// with a key to prove (RFC 9449 6.2).
     ///
     /// RFC 7662 has no member for the kind. Providers state it in `token_use` (Hydra), `typ` (Keycloak) or
-    /// `token_type`. It may be missing for an access token, but not for a refresh token: otherwise an API that gets a
-    /// user's access token could sign in as that user.
+    /// `token_type`. The kind may be missing for an access token, but not for a refresh token: otherwise an API that
+    /// gets a user's access token could sign in as that user.
     func isSaid(by members: [String: JSONValue]) -> Bool {
         let type = members["token_type"]
         switch self {
@@ -77,7 +76,7 @@ package enum TokenUse: String, Sendable {
         }
     }
 
-    /// Returns whether the kind is a refresh token. Keycloak's `Offline` is one that outlives the user's session.
+    /// Returns whether the kind is a refresh token. Keycloak's `Offline` token outlives the user's session.
     private static func namesRefresh(_ kind: JSONValue?) -> Bool {
         kind?.string.map { ["refresh_token", "refresh", "offline"].contains($0.lowercased()) } ?? false
     }

@@ -2,8 +2,8 @@ package import Calls
 package import Settings
 package import Vocabulary
 
-/// Verifies tokens with the introspection endpoint of their provider (RFC 7662): access tokens, or refresh tokens,
-/// which this does not use up.
+/// Verifies access tokens or refresh tokens with the introspection endpoint of their provider (RFC 7662). Introspection
+/// does not use up a refresh token.
 package final class IntrospectionProvider: TokenProvider {
     /// The source of the endpoint's URL.
     private enum Place: Sendable {

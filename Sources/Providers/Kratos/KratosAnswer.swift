@@ -29,8 +29,8 @@ struct KratosAnswer: Sendable {
         }
     }
 
-    /// Returns how long a session may be used. `Ory-Session-Cache-For` in seconds, which Kratos sends if its feature
-    /// `cacheable_sessions` is on, limits the configured time.
+    /// Returns how long a session may be used. `Ory-Session-Cache-For`, in seconds, limits the configured time. Kratos
+    /// sends this field if its feature `cacheable_sessions` is on.
     private func lifetime(_ answer: CallAnswer) -> Duration {
         guard let text = answer.field("ory-session-cache-for"), (1...9).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text)
@@ -38,8 +38,8 @@ struct KratosAnswer: Sendable {
         return min(self.cacheLifetime, .seconds(seconds))
     }
 
-    /// Returns whether the document is Kratos's own error 401. Any other document comes from something in front of
-    /// Kratos and says nothing about a session.
+    /// Returns whether the document is Kratos's own error 401. Any other document comes from a proxy instead of Kratos
+    /// and says nothing about a session.
     private static func isUnauthorized(_ document: JSONValue) -> Bool { self.error(document)?["code"] == 401 }
 
     /// Returns the `error` of Kratos's envelope.

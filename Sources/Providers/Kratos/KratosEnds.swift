@@ -4,9 +4,9 @@ import Vocabulary
 
 /// The requests with which apps and browsers end sessions at Kratos itself.
 extension KratosProvider {
-    /// The path of the native logout, which has a session token in its body.
+    /// The path of the native logout. Its requests have the session token in the body.
     package static let nativeLogoutPath = "/self-service/logout/api"
-    /// The path of the browser logout, to which a link leads.
+    /// The path of the browser logout. Browsers follow a link to it.
     package static let browserLogoutPath = "/self-service/logout"
     /// The path of all sessions of the requesting user.
     package static let sessionsPath = "/sessions"
@@ -26,15 +26,15 @@ extension KratosProvider {
         ///   - session: Kratos's id of the session.
         ///   - user: The user's name for apps and operators (`SubjectNames`).
         case known(session: String, user: String)
-        /// Kratos knows no such session.
+        /// Kratos does not know the session.
         case nobody
-        /// Kratos requires more of the user before it names the user.
+        /// Kratos requires another factor before it names the user.
         case hidden
         /// Kratos does not say.
         case unavailable
     }
 
-    /// Asks Kratos for the owner of the session that these fields present, in Kratos's own order of precedence.
+    /// Asks Kratos for the owner of the session that these fields present. Kratos decides which field takes precedence.
     ///
     /// - Parameter wasKnown: True if Kratos named an owner before. Then the result is `nobody` only if Kratos is ready.
     package func holder(
@@ -84,7 +84,7 @@ extension KratosProvider {
 
     /// Passes a request on to Kratos.
     ///
-    /// - Returns: Kratos's answer. `nil` if there is none. Kratos may have processed the request even then.
+    /// - Returns: Kratos's answer. `nil` if no answer arrives. Kratos may still have processed the request.
     package func pass(
         _ method: String,
         _ target: String,

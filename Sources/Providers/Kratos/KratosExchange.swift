@@ -22,7 +22,7 @@ extension KratosProvider {
         }
     }
 
-    /// Returns when the user of an answer to `exchange` signed in, by Kratos's clock. `nil` if it contains no session.
+    /// Returns when the user of an answer to `exchange` signed in, by Kratos's clock. `nil` if there is no session.
     package func signedInAt(_ answer: CallAnswer) -> UnixTime? {
         guard let session = answer.json()?["session"].flatMap(KratosSession.init) else {
             self.reportOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")

@@ -1,12 +1,12 @@
 import Vocabulary
 
-/// Kratos signs users in at its own pages and gives the browser its own cookie, which the gateway accepts. The pages
-/// are forwarded on hosts with endpoints. Nothing has to be exchanged when the browser returns.
+/// Kratos signs users in on its own pages and sets its own cookie. The gateway accepts this cookie, so nothing has to
+/// be exchanged when the browser returns. The pages are forwarded on hosts with endpoints.
 extension KratosProvider {
-    /// Returns the path and query of Kratos's login flow for browsers. `refresh` makes it ask signed-in users again,
-    /// and `aal=aal2` makes it ask for the second factor only.
+    /// Returns the path and query of Kratos's login flow for browsers. `refresh` makes Kratos ask signed-in users
+    /// again, and `aal=aal2` makes Kratos ask for the second factor only.
     ///
-    /// - Parameter wish: The requested sign-in, whose `callback` is the absolute URL that the browser returns to.
+    /// - Parameter wish: The requested sign-in. Its `callback` is the absolute URL that the browser returns to.
     package func signInPath(_ wish: BrowserSignIn) -> String {
         var parameters = [(name: "return_to", value: wish.callback)]
         if let aal = wish.demand.aal, aal > .aal1 { parameters.append(("aal", AssuranceLevel.aal2.rawValue)) }

@@ -34,10 +34,10 @@ package final class KratosProvider: TokenProvider {
         var detail = ""
     }
 
-    /// The number of unanswered calls in a row that is an outage, and not trouble with one session.
+    /// From this number of unanswered calls in a row, `failure` is set. Fewer may concern a single session.
     private static let longSilence = 3
 
-    /// The reason why Kratos does not name the owners of sessions. `nil` while it does.
+    /// The reason why Kratos does not name the owners of sessions. `nil` while Kratos does.
     package var failure: String? {
         self.silence.withLock { $0.count < Self.longSilence ? nil : $0.detail }
     }
@@ -150,7 +150,7 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    /// True if Kratos reports that it is ready. It is asked when it refuses a session that it confirmed before: a
+    /// True if Kratos reports that it is ready. Kratos is asked when it refuses a session that it confirmed before: a
     /// Kratos that lost its database, or is being replaced, refuses everybody.
     var isReady: Bool {
         get async {

@@ -3,8 +3,8 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// The open questions to a provider, shared by all event loops of the process, so that each is asked once. An answer
-/// that is kept also serves callers who ask within a second, because other look-ups delayed them.
+/// The open questions to a provider, shared by all event loops of the process, so that each question is asked once. A
+/// kept answer also serves callers that ask within a second after it, because other look-ups delayed them.
 final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
     private struct Flight {
         let task: Task<Answer, Never>
@@ -27,8 +27,8 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
     private let isKept: @Sendable (Answer) -> Bool
 
     /// - Parameters:
-    ///   - most: The maximum number of open questions (`CallLimit`). Further ones are not asked, so that a flood of
-    ///     invented tokens is not passed on to the provider without limit.
+    ///   - most: The maximum number of open questions (`CallLimit`). Further questions are not asked, so that a flood
+    ///     of invented tokens is not passed on to the provider without limit.
     ///   - isKept: Returns whether an answer is shared for a second after it was given.
     init(most: Int, clock: Clock, isKept: @escaping @Sendable (Answer) -> Bool = { _ in true }) {
         self.state = Mutex(State(limit: CallLimit(most: most, kept: most / 8)))
@@ -36,7 +36,8 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
         self.isKept = isKept
     }
 
-    /// Returns the answer of `ask` or of an equal open question. `nil` if too many are open in all or of this caller.
+    /// Returns the answer of `ask` or of an equal open question. `nil` if too many are open, in total or of this
+    /// caller.
     func answer(
         to question: Question,
         for caller: ProviderCaller = .endpoint(nil),

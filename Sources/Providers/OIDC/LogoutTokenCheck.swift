@@ -6,10 +6,10 @@ package import Vocabulary
 struct LogoutTokenCheck: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     private static let leeway: Duration = .seconds(60)
-    /// The maximum age. A logout token is used at once, so an older one is refused whatever its `exp`.
+    /// The maximum age. A logout token is used at once, so an older token is refused whatever its `exp`.
     private static let longestAge: Duration = .seconds(300)
     private static let event = "http://schemas.openid.net/event/backchannel-logout"
-    /// The maximum length of `jti` and `sub`. No serious issuer has longer ones.
+    /// The maximum length of `jti` and `sub`. No serious issuer writes longer values.
     private static let longestID = 512
 
     let issuer: String

@@ -64,7 +64,7 @@ package final class MetadataCache: Sendable {
     private func keepFresh() async -> Duration {
         _ = await self.refreshIfDue()
         let pause = self.state.withLock { $0.schedule.pause(self.clock.now()) }
-        // The clock is checked every minute, because it may be set.
+        // The clock is read every minute, because somebody may set it.
         return min(max(pause, .milliseconds(100)), .seconds(60))
     }
 
@@ -100,7 +100,6 @@ package final class MetadataCache: Sendable {
         }
     }
 
-    /// Fetches an issuer's metadata once.
     private static func fetch(
         _ issuer: EndpointURL,
         _ transport: any CallTransport

@@ -54,7 +54,7 @@ package final class OpenIDIssuer: Sendable {
 
     /// Verifies a token's signature with the issuer's keys.
     ///
-    /// - Parameter sharedSecret: The secret that verifies HMACs, if `algorithms` contains one. `nil` to accept no HMAC.
+    /// - Parameter sharedSecret: The secret that verifies HMACs, if `algorithms` contains any. `nil` to accept no HMAC.
     func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {

@@ -53,8 +53,8 @@ extension OpenIDProvider {
     }
 
     /// Returns the user's names in the member `user` of a posted answer, as claims. Apple states them only there, at
-    /// the first sign-in. They are unsigned, so they apply only if the provider's claims have none, and an email
-    /// address in the member is ignored. `nil` if the answer has no such member or a malformed one.
+    /// the first sign-in. The names are unsigned, so they apply only if the provider's claims contain no names. An
+    /// email address in the member is ignored. `nil` if the answer has no such member or a malformed one.
     private static func postedNames(_ parameters: [(name: String, value: String)]) -> JSONValue? {
         parameters.first { $0.name == "user" }.flatMap { try? SocialProfile(.string($0.value)) }?.names
     }

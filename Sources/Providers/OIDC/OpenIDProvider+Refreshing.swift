@@ -38,14 +38,14 @@ extension OpenIDProvider {
     }
 
     /// Returns whether userinfo's refusal of an access token that should still be valid says something about the user.
-    /// It does not if the token's lifetime is unknown, if userinfo accepts no token of this client, for example because
-    /// the tokens are for an API (`resource`), or if the provider does not answer other requests either.
+    /// The refusal says nothing if the token's lifetime is unknown, if userinfo accepts no token of this client, for
+    /// example because the tokens are for an API (`resource`), or if the provider answers no other requests.
     private func believesRefusal(of tokens: ProviderTokenSet) async -> Bool {
         guard tokens.expiresAt != nil, self.userInfoHistory.isAccepted else { return false }
         return await self.issuer.metadata.canBeRead()
     }
 
-    /// Asks userinfo about the user with the access token, which stays as it is.
+    /// Asks userinfo about the user with the access token. The tokens stay as they are.
     private func userInfo(
         with tokens: ProviderTokenSet,
         of subject: String,
@@ -81,7 +81,7 @@ extension OpenIDProvider {
     private enum News: Sendable {
         /// - Parameter isSigned: True if the answer has a valid id_token.
         case claims(UserClaims, isSigned: Bool)
-        /// The claims of the answer's id_token alone, because userinfo has no usable answer.
+        /// The claims of the answer's id_token alone, because userinfo gave no usable answer.
         case part(UserClaims)
         /// The answer has no reliable claims.
         case nothing(isSigned: Bool)
@@ -89,7 +89,7 @@ extension OpenIDProvider {
         case foreign(detail: String)
     }
 
-    /// Returns the result of a refresh, with the new tokens even without claims: the old token may be used up.
+    /// Returns the result of a refresh. It has the new tokens even without claims: the old token may be used up.
     private func outcome(_ news: News, _ kept: ProviderTokenSet, previous: Secret?) -> ProviderRefresh {
         var kept = kept
         switch news {
@@ -165,7 +165,7 @@ extension OpenIDProvider {
     }
 
     /// Returns the claims of the last verified id_token. A refresh does not change how and when the user authenticated,
-    /// and its id_token may omit these claims (OpenID Connect Core 12.2). `nil` if there is no such token.
+    /// and the id_token of a refresh may omit these claims (OpenID Connect Core 12.2). `nil` if there is no such token.
     private static func claims(of idToken: Secret?) -> [String: JSONValue]? {
         let parts = idToken?.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) ?? []
         guard parts.count == 3, let payload = Base64URL.decoded(parts[1]) else { return nil }

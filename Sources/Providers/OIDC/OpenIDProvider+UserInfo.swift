@@ -18,7 +18,7 @@ extension OpenIDProvider {
     /// The user's claims after userinfo was asked, if that was necessary.
     enum Completed: Sendable {
         case whole(UserClaims)
-        /// Userinfo has no usable answer. The claims do not include it.
+        /// Userinfo gave no usable answer. These are the claims without it.
         case part(UserClaims, ProviderFault)
         /// Userinfo describes another user (OpenID Connect Core 5.3.4).
         case foreign
@@ -31,7 +31,6 @@ extension OpenIDProvider {
     ///   - subject: The user that the answer must describe.
     ///   - key: The key that the access token is bound to. `nil` for a bearer token.
     ///   - isAsked: True if userinfo is asked even if the claims need no completion.
-    ///   - timeLimit: The time limit of the request.
     func completed(
         _ claims: UserClaims,
         of subject: String,
@@ -70,7 +69,7 @@ extension OpenIDProvider {
         }
     }
 
-    /// Verifies a signed answer of userinfo, which must be from the issuer and for this client, and returns its claims.
+    /// Verifies a signed answer of userinfo and returns its claims. It must be from the issuer and for this client.
     private func claims(ofUserInfo token: [UInt8]) async throws(ProviderFault) -> JSONValue {
         let verified: JWS
         do throws(ProviderFault) {

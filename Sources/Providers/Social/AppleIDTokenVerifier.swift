@@ -3,8 +3,8 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Verifies the id_tokens that Apple's sign-in kit gives to native apps, with Apple's keys. Apple does not redeem
-/// id_tokens, so the caller must mark an accepted one as presented.
+/// Verifies the id_tokens that Apple's sign-in kit gives to native apps, with Apple's keys. An id_token is not redeemed
+/// at Apple, so the caller must record that it was presented.
 package struct AppleIDTokenVerifier: SocialVerifier {
     /// The maximum difference between the clocks of Apple and the gateway.
     private static let leeway: Duration = .seconds(60)

@@ -58,7 +58,7 @@ package struct AppleVerifier: SocialVerifier {
         do throws(TokenFault) {
             tokens = try await self.redeem(signIn.artefact, for: bundleID)
         } catch {
-            // Anything else is about the gateway's own credentials, or is not an answer of Apple's.
+            // Any other error is about the gateway's own credentials, or is not Apple's answer.
             let isRefused = error.cause == .refused(error: "invalid_grant")
             throw NotDone(isRefused ? .socialRefused : .providerUnavailable, detail: "Apple: \(error.detail)")
         }
@@ -110,7 +110,7 @@ package struct AppleVerifier: SocialVerifier {
             accessToken: accessToken
         )
         let (subject, claims) = try check.claims(of: idToken)
-        // The app has bound the sign-in to a nonce that it does not disclose, so the nonce cannot be checked.
+        // An app that sends a nonce to Apple must also send it to the gateway. Otherwise it cannot be checked.
         guard signIn.nonce != nil || claims["nonce"] == nil else {
             throw ProviderFault("it has a nonce: the app must not send one to Apple")
         }

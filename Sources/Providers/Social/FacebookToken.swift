@@ -52,7 +52,7 @@ struct FacebookToken: Sendable, Equatable {
         return ProviderFault("the debug endpoint answered with status \(status), code \(code)", isOutage: true)
     }
 
-    /// Returns an id, which is a text of digits and in some answers a number.
+    /// Returns an id. It is a text of digits or, in some answers, a number.
     private static func id(_ value: JSONValue?) -> String? {
         switch value {
         case .string(let text) where !text.isEmpty: text

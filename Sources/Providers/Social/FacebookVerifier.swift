@@ -13,8 +13,8 @@ package struct FacebookVerifier: SocialVerifier {
     private static let leeway: Duration = .seconds(60)
 
     private let appID: String
-    /// The app's own access token. `proof` is its HMAC under the app's secret, which Facebook requires if the app is
-    /// set up so.
+    /// The app's own access token. `proof` is the HMAC of this token under the app's secret. Facebook requires it if
+    /// the app is set up so.
     private let accessToken: Secret
     private let proof: Secret
     private let debugURL: EndpointURL
@@ -99,7 +99,7 @@ package struct FacebookVerifier: SocialVerifier {
         )
     }
 
-    /// Returns the token without padding (any number of `ZD`), so that all spellings of a token are recognised as one.
+    /// Returns the token without padding (any number of `ZD`), so that all spellings are recognised as one token.
     private static func withoutPadding(_ token: [UInt8]) -> [UInt8] {
         var rest = token[...]
         while rest.suffix(2).elementsEqual("ZD".utf8) { rest.removeLast(2) }

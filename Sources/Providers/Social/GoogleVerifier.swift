@@ -51,7 +51,7 @@ package struct GoogleVerifier: SocialVerifier {
         }
     }
 
-    /// Returns the verified claims (OpenID Connect Core 3.1.3.7), and when the token expires.
+    /// Returns the verified claims (OpenID Connect Core 3.1.3.7), and when the token expires, with the leeway.
     private func claims(
         of token: JWS,
         _ signIn: SocialSignIn,

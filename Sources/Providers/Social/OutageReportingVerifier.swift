@@ -16,6 +16,6 @@ struct OutageReportingVerifier: SocialVerifier {
 }
 
 extension NotDone {
-    /// Why the provider gave no answer, without tokens or claims. `nil` if it answered or the reason is unknown.
+    /// Why the provider gave no answer, without tokens or claims. `nil` if the provider answered or no reason is known.
     package var providerOutage: String? { self.reason == .providerUnavailable ? self.detail : nil }
 }

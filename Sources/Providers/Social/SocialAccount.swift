@@ -7,7 +7,7 @@ import Vocabulary
 struct SocialAccount: Sendable {
     let kind: SocialSubjectToken
 
-    /// The names of the traits of every user. Each trait is read from the claim of this name.
+    /// The names of the traits of every user. Each trait is read from the claim with its name.
     private static let traits = [
         "email", "email_verified", "name", "given_name", "family_name", "picture", "locale",
     ]
@@ -26,7 +26,7 @@ struct SocialAccount: Sendable {
     ) throws(ProviderFault) -> ProvenUser {
         var settings = ClaimSettings()
         settings.traits = Self.traits.map { ClaimSettings.Trait(name: $0, path: [$0]) }
-        // Without ids, all users would be one.
+        // All users with an empty id would be one user.
         guard !subject.isEmpty else { throw ProviderFault("the subject is empty") }
         do throws(ClaimsError) {
             let authentication = try ClaimsMapping(settings).authentication(
@@ -70,7 +70,7 @@ struct SocialAccount: Sendable {
         Array(token.bytes.prefix(token.bytes.lastIndex(of: UInt8(ascii: ".")) ?? token.bytes.count))
     }
 
-    /// Returns claims with a Boolean `email_verified`, which Apple also writes as a text. Anything but true is false.
+    /// Returns claims with a Boolean `email_verified`. Apple may write it as a text. Anything but true is false.
     private static func normalised(_ claims: JSONValue) -> JSONValue {
         guard case .object(var members) = claims, let value = claims["email_verified"] else {
             return claims

@@ -1,8 +1,8 @@
 package import Settings
 package import Vocabulary
 
-/// A configured provider whose users also sign in with the sign-in kit of a social provider, because both have one
-/// issuer. An app then sees one user, whether the user signs in with the browser or with the kit.
+/// A configured provider with the issuer of a social provider. Its users also sign in with the social provider's kit.
+/// An app sees one user, whether the user signs in with the browser or with the kit.
 package struct SocialOwner: Sendable {
     package let realm: Realm
     private let issuer: String
@@ -52,7 +52,7 @@ package struct SocialOwners: Sendable {
         self.others = others
     }
 
-    /// Returns the user of a proof. The realm is the one of the provider with the proof's issuer, otherwise `others`.
+    /// Returns the user of a proof, in the realm of the provider with the proof's issuer, otherwise in `others`.
     ///
     /// - Throws: The errors of `SocialOwner.user`.
     package func user(of proof: SocialProof) throws(NotDone) -> SocialUser {

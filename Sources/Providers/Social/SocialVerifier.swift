@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// Identifies the user of an artefact that a native app presents: an id_token, a code or a token from a sign-in kit.
 package protocol SocialVerifier: Sendable {
-    /// Verifies the artefact, if needed with a call to the provider, which has its own time limit.
+    /// Verifies the artefact, if needed with a call to the provider. The call has its own time limit.
     ///
     /// - Returns: The user and how to mark the artefact as presented. Accepting it unmarked would allow a replay.
     /// - Throws: `social.refused` if the artefact is not valid. `provider.unavailable` if that is unknown: the provider
@@ -15,13 +15,13 @@ package protocol SocialVerifier: Sendable {
 /// A sign-in that an app requests.
 package struct SocialSignIn: Sendable {
     package var artefact: Secret
-    /// The app's statement about the user. `nil` if the app sent none.
+    /// The app's statement about the user. `nil` if the app sent no profile.
     package var profile: SocialProfile?
     /// The app's bundle id in the client's registration. `nil` if the client has none.
     package var bundleID: String?
     /// The nonce that the id_token must have. `nil` if the app sent none.
     package var nonce: String?
-    /// True to refuse an id_token with a nonce if the app sent none. Some kits hide the nonce from the app.
+    /// True to refuse an id_token with a nonce if the app sent no nonce. Some kits hide the nonce from the app.
     package var isNonceCompared: Bool
 
     package init(
@@ -43,7 +43,7 @@ package struct SocialSignIn: Sendable {
 package struct SocialProof: Sendable, Hashable {
     package var user: ProvenUser
     package var artefact: SocialArtefact
-    /// The provider's own claims about the user. `nil` if it states only the id.
+    /// The provider's own claims about the user. `nil` if the provider states only the id.
     package var stated: SocialClaims?
 
     package init(_ user: ProvenUser, _ artefact: SocialArtefact, stated: SocialClaims? = nil) {
@@ -72,7 +72,7 @@ package struct SocialClaims: Sendable, Hashable {
 /// The data by which a replay of an artefact is recognised.
 package struct SocialArtefact: Sendable, Hashable {
     package var id: OnceID
-    /// When the provider made the artefact. `nil` if the provider does not say, or itself accepts it only once.
+    /// When the provider made the artefact. `nil` if the provider does not say, or accepts the artefact only once.
     package var issuedAt: UnixTime?
     /// How long the artefact could be presented again, including the leeway for the clocks of both sides.
     package var lifetime: Duration
@@ -83,6 +83,6 @@ package struct SocialArtefact: Sendable, Hashable {
         self.lifetime = lifetime
     }
 
-    /// Returns whether the artefact may have been presented before the store began to remember.
+    /// Returns whether the artefact may have been presented before the store began to remember artefacts.
     package func mayPrecede(_ memory: OnceMemory) -> Bool { self.issuedAt.map(memory.mayFollow) ?? false }
 }

@@ -17,7 +17,7 @@ package struct SocialVerifiers: Sendable {
     }
 
     /// - Parameters:
-    ///   - clock: A clock that follows changes of the machine's clock, because the times in tokens are the providers'.
+    ///   - clock: A clock that follows changes of the machine's clock, because providers write the times in tokens.
     ///   - reportOutage: Called with the reason if an artefact could not be verified, without any part of the artefact.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(

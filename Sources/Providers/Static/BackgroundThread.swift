@@ -7,17 +7,17 @@ import Glibc
 
 /// A low-priority thread that ends with its work.
 ///
-/// At normal priority, a hash that takes tens of milliseconds keeps a core while a request waits for it. At low
-/// priority, an event loop that has work gets the core at once. Hashes still advance when the loops never rest: a
-/// thread then gets a tenth of a core.
+/// At normal priority, a hash that takes tens of milliseconds keeps a core busy while a request waits. At low priority,
+/// an event loop that has work gets the core at once. Hashes still advance when the loops are always busy: a thread
+/// then gets a tenth of a core.
 ///
 /// The threads of Swift and Dispatch are shared, and without privileges no thread can raise its priority again. So the
 /// work has its own threads.
 enum BackgroundThread {
-    /// The niceness. With more, or with `SCHED_IDLE`, busy loops would delay a sign-in until its client gives up.
+    /// The niceness. At a higher value, or with `SCHED_IDLE`, busy loops would delay sign-ins until clients give up.
     private static let niceness: Int32 = 10
 
-    /// Runs `body` on a new thread. If the system provides none, one of Dispatch's threads runs it.
+    /// Runs `body` on a new thread. If the system provides no thread, one of Dispatch's threads runs `body`.
     static func run(_ body: @escaping @Sendable () -> Void) {
         let code = SystemThread.start {
             // On Linux, this is the priority of the calling thread, not of the process.

@@ -31,7 +31,7 @@ package final class KnownUsers: Sendable {
 
     /// Adopts new settings. The first settings cause no changes, and neither does a provider without users in the
     /// settings. After this call, no sign-in that was checked with earlier settings begins a session (`hashes(of:)`),
-    /// so that ending the sessions of `changed` misses none.
+    /// so that ending the sessions of `changed` misses no session.
     package func adopt(_ provider: (any ProviderSettings)?) -> Changes {
         guard let users = (provider as? FixedUsersSettings)?.users else { return Changes() }
         let hashes = Self.hashes(of: users)

@@ -1,13 +1,13 @@
 import AddressIntelligence
 import Synchronization
 
-/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, at lower priority. A few pieces of
-/// work run at once. A limited number of others can wait, and no single source can fill all places.
+/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, at lower priority. A few jobs run
+/// at once, and a limited number can wait. No single source can fill all places.
 ///
-/// A quarter of the places is reserved for familiar sources. A source gets another place only while it holds fewer than
-/// are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). A single source can hold half of
-/// the places, and a newcomer finds free ones however many sources there are. Sources take turns, so that a newcomer
-/// does not wait for another source's queue.
+/// A quarter of the places is reserved for familiar sources. A source gets another place only while it holds fewer
+/// places than are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). A single source can
+/// hold half of the places, and a new source finds free places however many sources there are. Sources take turns, so
+/// that a new source does not wait for another source's queue.
 package final class PasswordWorkers: Sendable {
     /// Does the work and returns a closure that delivers the result to the waiting caller.
     private typealias Job = @Sendable () -> @Sendable () -> Void
@@ -21,7 +21,7 @@ package final class PasswordWorkers: Sendable {
     /// The places of one source.
     private struct Share {
         var places = 0
-        /// The turn of the source's last piece of work, which runs or waits.
+        /// The turn of the source's last job that runs or waits.
         var lastTurn = 0
     }
 
@@ -41,8 +41,8 @@ package final class PasswordWorkers: Sendable {
     private let reserved: Int
 
     /// - Parameters:
-    ///   - atOnce: The number of pieces that run at once. scrypt and Argon2 need tens of mebibytes for each.
-    ///   - waitingLimit: The number of pieces that may wait. Further ones are refused at once.
+    ///   - atOnce: The number of jobs that run at once. scrypt and Argon2 need tens of mebibytes for each job.
+    ///   - waitingLimit: The number of jobs that may wait. Further jobs are refused at once.
     package init(atOnce: Int = 2, waitingLimit: Int = 126) {
         precondition(atOnce > 0 && waitingLimit >= 0, "there must be at least one worker")
         self.atOnce = atOnce
@@ -58,7 +58,7 @@ package final class PasswordWorkers: Sendable {
         self.state.withLock { self.hasPlace(for: source, $0) }
     }
 
-    /// Runs `work` and returns its result. `nil` if there was no place, so that it was not run.
+    /// Runs `work` and returns its result. `nil` if no place was free: `work` was not run.
     package func run<Value: Sendable>(for source: SignInSource, _ work: @escaping @Sendable () -> Value) async -> Value?
     {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in

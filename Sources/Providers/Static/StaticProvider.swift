@@ -5,9 +5,8 @@ package import Vocabulary
 
 /// Users from the configuration, with password hashes. For demo and tests, on loopback unless a flag permits more.
 package struct StaticProvider: PasswordProvider, UserDirectory {
-    /// The maximum length of a password in bytes. Longer ones would let an attacker choose the amount of hashing.
+    /// The maximum length of a password in bytes. Longer passwords would let an attacker choose the amount of hashing.
     private static let longestPassword = 1024
-    /// The methods with which the users authenticate.
     private static let methods = ["password"]
 
     private let users: [UserIdentifier: UserSettings]
@@ -21,7 +20,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: The users. Of two users with one identifier, which the settings refuse, the first is used.
+    ///   - users: The users. If two users have one identifier, the first is used. The settings refuse that.
     ///   - known: The users in the process's current settings. `nil` if `users` never change.
     ///   - workers: Runs all hashing of passwords in the process.
     package init(users: [UserSettings], known: KnownUsers? = nil, workers: PasswordWorkers = PasswordWorkers()) {
@@ -49,7 +48,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     ) async throws(NotDone) -> Authentication {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
-        // An unknown identifier always gets the same decoy, as a known one always gets its own hash.
+        // An unknown identifier always gets one decoy, as a known identifier always gets its user's hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
         let spellings = isTooLong ? [[]] : Self.spellings(of: password)
@@ -65,8 +64,8 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         )
     }
 
-    /// Returns the password as typed, and as another keyboard would have sent it, because the hash may be from either.
-    /// Their number depends only on the password.
+    /// Returns the password as typed, and as another keyboard would have sent it, because the hash may be of either
+    /// spelling. The number of spellings depends only on the password.
     private static func spellings(of password: Secret) -> [[UInt8]] {
         let twin = String(validating: password.bytes, as: UTF8.self)?.twin
         return [password.bytes] + (twin.map { [Array($0.utf8)] } ?? [])
@@ -90,7 +89,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         return known.hashes(of: session.identity.idAtProvider) != self.hashes[session.identity.idAtProvider]
     }
 
-    /// Returns whether a session's user is in the settings. Others have a named provider or another method
+    /// Returns whether a session is of this provider. Other sessions have a named provider or another method
     /// (`native_social`).
     private static func isOfOwn(_ session: Session) -> Bool {
         session.provider == nil && session.methods == Self.methods

@@ -24,8 +24,8 @@ package struct Quorum: Sendable, Hashable {
 /// Detects that this gateway may be cut off with an old primary that was replaced. The old primary still has sessions
 /// that have ended since, and what is written to it will be lost. May be used from any thread.
 final class QuorumWatch: Sendable {
-    /// The time without a sign of life after which a server is silent. Servers are asked for one every second
-    /// (`SubscriptionPlan`).
+    /// The time without a sign of life after which a server is silent. Servers are asked for a sign of life every
+    /// second (`SubscriptionPlan`).
     static let silence = Duration.seconds(5)
     private static let interval = TimeAmount.milliseconds(250)
 
@@ -42,7 +42,7 @@ final class QuorumWatch: Sendable {
 
     /// - Parameters:
     ///   - quorum: Called on the loop. Returns `nil` if no other servers choose the primary.
-    ///   - notify: Called when most servers have become silent, and when they are heard again.
+    ///   - notify: Called when a majority of the servers is no longer heard, and when it is heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, notify: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum
         self.notify = notify

@@ -70,7 +70,7 @@ extension RedisClient {
         if let refusal, isNewRefusal { self.notify(.refused(endpoint, refusal)) }
     }
 
-    /// Records that a sentinel or a cluster's node refused to name the primaries, or a primary to describe itself.
+    /// Records that a sentinel or cluster node did not name the primaries, or that a primary did not describe itself.
     func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         let isNew = self.state.withLock { state in
             defer { state.refusals[endpoint] = refusal }
@@ -85,7 +85,7 @@ extension RedisClient {
         self.askForFacts(of: endpoint)
     }
 
-    /// Records that sentinels are making another server the primary, or have given that up.
+    /// Records that sentinels are making another server the primary, or have stopped doing so.
     func replacing(_ isUnderWay: Bool) {
         for loop in self.loops {
             _ = self.on(loop) { router in
@@ -114,8 +114,8 @@ extension RedisClient {
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
         return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
-            // Confirmations are requested for a while after the last replica has left. A missing one is then no
-            // refusal.
+            // Confirmations are requested for a while after the last replica has left. A missing confirmation is then
+            // not a refusal.
             guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
             return .null
         }
@@ -164,7 +164,7 @@ extension RedisClient {
     }
 
     /// Sets the shared clock if this primary is the timekeeper. Each primary of a cluster has a clock, and all gateways
-    /// use the clock of one. If that primary reports no time, they use their own clocks, which NTP keeps close.
+    /// use the clock of one primary. If that primary reports no time, they use their own clocks, which NTP keeps close.
     private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
         guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
         if self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip) { self.notify(.clockSet) }

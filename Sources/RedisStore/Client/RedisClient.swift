@@ -12,7 +12,7 @@ package final class RedisClient: Sendable {
         var lastFacts: RedisFacts?
         /// The loops with a usable connection to each primary.
         var connected: [RedisEndpoint: Set<Int>] = [:]
-        /// The error with which each primary refused the last connection, if it did.
+        /// The error with which each server last refused the gateway, until the server answers again.
         var refusals: [RedisEndpoint: RedisServerError] = [:]
         var firstTopology: EventLoopPromise<Void>?
         var poll: RepeatedTask?
@@ -94,7 +94,7 @@ package final class RedisClient: Sendable {
         client.set(self)
     }
 
-    /// A reference to the client for objects that are made before it and report to it.
+    /// A reference to the client for objects that are made before the client and report to it.
     final class Reference: Sendable {
         private struct Weak { weak var client: RedisClient? }
         private let target = Mutex(Weak())
@@ -162,7 +162,7 @@ package final class RedisClient: Sendable {
     // MARK: Life
 
     /// Looks for the primaries, starts to connect on every loop, and waits until each loop has tried once, at most for
-    /// four connect timeouts. An unreachable Redis is not an error: it is tried again.
+    /// four connect timeouts. An unreachable Redis is not an error: the loops try again.
     package func start() async throws {
         let first = self.loops[0].makePromise(of: Void.self)
         self.state.withLock { $0.firstTopology = first }
@@ -209,9 +209,10 @@ package final class RedisClient: Sendable {
     // MARK: Commands
 
     /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order.
-    /// Must be called on `loop`, where `receiver` is called once with the reply or an error, even before this returns.
+    /// Must be called on `loop`. There, `receiver` gets the reply or an error once, maybe before this returns.
     ///
-    /// There is no future, because each request whose session is not cached would pay for it. `RedisStore` makes them.
+    /// It returns no future, because each request whose session is not cached would pay for it. `RedisStore` makes
+    /// futures.
     package func send(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -232,7 +233,7 @@ package final class RedisClient: Sendable {
     }
 
     /// Runs a script on the node that serves its keys. If there are replicas, a durable script is answered only after a
-    /// replica has its writes. Without that confirmation it fails with `RedisError.unreplicated`.
+    /// replica has its writes. Without that confirmation the script fails with `RedisError.unreplicated`.
     package func evaluate(
         _ call: ScriptCall,
         on loop: any EventLoop,

@@ -4,11 +4,11 @@ package import Vocabulary
 package struct RedisConfiguration: Sendable, Hashable {
     /// The way in which the servers are found.
     package enum Deployment: Sendable, Hashable {
-        /// One server, which is always the primary.
+        /// One server. It is always the primary.
         case standalone(RedisEndpoint)
-        /// One primary, which the sentinels name.
+        /// One primary. The sentinels name it.
         case sentinel(Sentinels)
-        /// Several primaries, which any node names. The `seeds` are asked in turn.
+        /// Several primaries. Any node names them. The `seeds` are asked in turn.
         case cluster(seeds: [RedisEndpoint])
     }
 
@@ -17,7 +17,7 @@ package struct RedisConfiguration: Sendable, Hashable {
         package var endpoints: [RedisEndpoint]
         /// The name of the primary in the sentinels' configuration.
         package var primaryName: String
-        /// The ACL user at the sentinels, which have separate users and passwords.
+        /// The ACL user at the sentinels. Sentinels have separate users and passwords.
         package var user: String?
         package var password: Secret?
     }
@@ -26,7 +26,7 @@ package struct RedisConfiguration: Sendable, Hashable {
     package struct TLS: Sendable, Hashable {
         /// The authorities for the server's certificate. `nil` for the system's authorities.
         package var authorityFile: String?
-        /// The gateway's own certificate chain, for a server that asks for one, with its key in `keyFile`.
+        /// The gateway's certificate chain, for a server that requires a client certificate. `keyFile` has the key.
         package var certificateFile: String?
         package var keyFile: String?
         /// The name that is sent (SNI) and verified. `nil` for the endpoint's host.
@@ -40,7 +40,7 @@ package struct RedisConfiguration: Sendable, Hashable {
     package var password: Secret?
     /// The number of the database. Always 0 in a cluster.
     package var database = 0
-    /// The name of the connections in `CLIENT LIST`. `nil` if they have none.
+    /// The name of the connections in `CLIENT LIST`. `nil` if they have no name.
     package var clientName: String? = "sallyport"
     /// The timeout for the TCP (or unix) connect, and again for TLS and the handshake together.
     package var connectTimeout = Duration.milliseconds(250)
@@ -78,7 +78,7 @@ extension RedisConfiguration {
         return same == self
     }
 
-    /// The steps that authenticate at a sentinel, which has no databases and has separate credentials.
+    /// The steps that authenticate at a sentinel. A sentinel has no databases and has separate credentials.
     package var sentinelGreeting: [HandshakeStep] {
         guard case .sentinel(let sentinels) = self.deployment else { return [] }
         return Self.authentication(user: sentinels.user, password: sentinels.password)
@@ -89,14 +89,14 @@ extension RedisConfiguration {
         var steps = Self.authentication(user: self.user, password: self.password)
         if self.database != 0 { steps.append(HandshakeStep(RedisCommand("SELECT", "\(self.database)"))) }
         if let name = self.clientName {
-            // The name only helps readers of CLIENT LIST. An ACL that forbids it does not stop the gateway.
+            // The name only helps readers of CLIENT LIST. An ACL that denies this command does not stop the gateway.
             steps.append(HandshakeStep(RedisCommand("CLIENT", "SETNAME", name), isRequired: false))
         }
         return steps
     }
 
-    /// The steps that open a connection for commands. `INFO` comes last: it shows that a server is loading, wants a
-    /// password or is a replica before any request depends on it.
+    /// The steps that open a connection for commands. `INFO` comes last: it shows that a server is loading, requires a
+    /// password or is a replica before any request depends on the server.
     package var handshake: [HandshakeStep] {
         self.greeting + [HandshakeStep(RedisCommand("INFO"))]
     }

@@ -60,7 +60,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
 
-    /// - Parameter handshake: The commands that are sent first, and must succeed before others are sent.
+    /// - Parameter handshake: The steps that are sent first. The required ones must succeed before commands are sent.
     package init(_ configuration: RedisConfiguration, handshake: [HandshakeStep], events: Events) {
         self.machine = Machine(followsRedirects: configuration.isCluster)
         self.reader = ReplyReader(limits: configuration.limits)
@@ -74,7 +74,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 
     package var isReady: Bool { self.machine.isReady }
 
-    /// Sends `command`, which must be answered before `deadline`.
+    /// Sends a command. It must be answered before `deadline`.
     package func send(_ command: RedisCommand, deadline: NIODeadline, _ receiver: @escaping Receiver) {
         let start = self.outgoing.writerIndex
         guard command.write(to: &self.outgoing) else { return receiver(.failure(.notSent(.overloaded))) }
@@ -155,7 +155,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         return true
     }
 
-    /// Passes on the replies only after all bytes are read, which keeps the reader in the core's instruction cache.
+    /// Passes on the replies only after all bytes are read, so that the reader stays in the core's instruction cache.
     private func deliver() {
         self.answers.drain { $0.waiter.receiver(.success($0.reply)) }
     }
@@ -188,7 +188,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.deliver()
         self.timer?.callback.cancel()
         self.timer = nil
-        // The owner comes first: a receiver may send again after a failure, and must find this connection gone.
+        // The owner is notified first: a receiver may send again after a failure, and must find this connection gone.
         let events = self.events
         self.events = nil
         events?.ended(closing.cause, closing.refusal)
