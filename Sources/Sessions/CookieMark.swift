@@ -30,8 +30,8 @@ extension TokenAuthority {
 
     private static let accountLabel = "account 1 "
 
-    /// Returns the mark that is made when the user of this browser is asked about a transfer token on a host. Nobody
-    /// else can make it, so a planted cookie cannot claim that the user has confirmed its token.
+    /// Returns the mark that is made when the user of this browser is asked about a transfer token on a host. Only the
+    /// gateway can make the mark, so a planted cookie cannot claim that the user has confirmed its token.
     ///
     /// - Parameters:
     ///   - attempt: The browser's own attempt.

@@ -79,7 +79,7 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// Returns the user under the name that `other`, who is the same person, had at the sign-in.
+    /// Returns the user under the name that `other` had at the sign-in. Both must be the same person.
     package func named(as other: Identity) -> Identity {
         var identity = self
         identity.id = other.id
@@ -129,7 +129,7 @@ package struct Identity: Sendable, Hashable {
 package struct Session: Sendable, Hashable {
     /// The credential that presents the session: a browser's cookie on one host, or a native app's bearer token.
     package enum Kind: String, Sendable { case web, native }
-    /// The way in which the session began; routes may require one (`require.origin`).
+    /// The way in which the session began; routes may require a certain origin (`require.origin`).
     package enum Origin: String, Sendable, CaseIterable { case browser, native, transfer }
 
     /// The public id (`ses_...`): shown to apps and in logs, useless as a credential.
@@ -164,7 +164,7 @@ package struct Session: Sendable, Hashable {
     @Rare package var provider: ProviderSession?
     /// The limits of an access token; `nil` for the token or cookie of the session itself, which has no limits.
     @Rare package var access: AccessTerms?
-    /// The thumbprint of the key that the presenter must prove to have (RFC 9449 6); `nil` for a bearer token.
+    /// The thumbprint of the key that the presenter must prove to hold (RFC 9449 6); `nil` for a bearer token.
     package var keyThumbprint: String?
     /// The SHA-256 of the client certificate that the token is bound to (RFC 8705 3.1); `nil` if it is not bound.
     @Rare package var certificateHash: Digest256?

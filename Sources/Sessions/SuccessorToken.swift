@@ -152,7 +152,7 @@ extension SuccessorToken {
 }
 
 extension SuccessorToken {
-    /// The maximum number of tries to replace a session's record while other requests replace it.
+    /// The maximum number of tries to replace a session's record if other requests replace it at the same time.
     private static let mostTries = 8
 
     /// A new token and the session that it presents.
@@ -161,13 +161,14 @@ extension SuccessorToken {
         package let session: Session
     }
 
-    /// Gives the session under `key` the token that follows the one its browser presents. The call may be repeated: a
-    /// replaced token gives the same successor again while it is valid.
+    /// Gives the session under `key` the successor of the presented token. The call may be repeated: while a replaced
+    /// token is valid, it leads to the same successor again.
     ///
     /// The new token is written first. It is useless if the session ends before the token takes effect.
     ///
     /// - Parameter onlyAgain: True to give only a token that the browser should already have.
-    /// - Returns: The token. `nil` if the session has ended, or if the browser has its latest token (`onlyAgain`).
+    /// - Returns: The token. `nil` if the session or presented token has ended, or if the browser has its latest token
+    ///   (`onlyAgain`).
     package static func issue(
         for key: RecordKey,
         after presented: PresentedToken,

@@ -1,7 +1,8 @@
 package import AddressIntelligence
 
-/// The client for which a provider is asked, by its address. Concurrent questions per client are limited, and requests
-/// leave room for sign-ins. The address is `nil` if a trusted proxy names no client, or the gateway itself asks.
+/// The client for which a provider is asked, by its address. Concurrent questions per client are limited, and some
+/// calls are reserved for sign-ins. The address is `nil` if a trusted proxy names no client, or the gateway itself
+/// asks.
 package enum ProviderCaller: Hashable, Sendable {
     /// A request that presents a token which a provider may know.
     case request(AddressKey?)

@@ -16,7 +16,7 @@ extension SingleUseRecord {
 
 /// Rules for single-use records of every kind.
 package enum SingleUse {
-    /// The lifetime of a marker, much longer than `StoredRecord.longestLife`, so that a replay is recognised.
+    /// The lifetime of a marker, at least that of every single-use record, so that a replay is recognised.
     package static let markerLife = Duration.seconds(3600)
 }
 
@@ -124,8 +124,8 @@ package protocol SingleUseStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption>
 
-    /// Makes sure that the marker will not be lost. The attempt that left the marker calls this before its result is
-    /// reported: its first answer may have been withheld because the marker was not yet safe.
+    /// Makes sure that the marker will not be lost. This must be called before the result of the attempt that left the
+    /// marker is reported: the attempt's first answer may have been withheld because the marker was not yet safe.
     ///
     /// Fails with `.unavailable` if the marker may still be lost, or is gone.
     func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>

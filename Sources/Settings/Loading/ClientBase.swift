@@ -19,7 +19,7 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// The ids of the clients that have a secret in a file.
     package private(set) var withSecretFile: Set<String> = []
 
-    /// Creates a value without a file: it has no client and accepts none.
+    /// Creates a value without a file. It has no clients and accepts no client.
     package init() {}
 
     /// - Parameter builder: A builder that has built nothing yet. Its files repeat the results of their first read.
@@ -61,10 +61,10 @@ package struct ClientBase: Sendable, CustomReflectable {
         return members.merged(with: ClientObject.members(of: tree))
     }
 
-    /// Returns the clients, with some of them changed.
+    /// Returns all clients after these changes.
     ///
     /// - Parameter changes: The clients that differ from the file or are not in it, by id; `nil` for a deleted client.
-    /// - Throws: The fault of a client, or of a setting that depends on it.
+    /// - Throws: The fault of a client, or of a setting that depends on a client.
     package func clients(changed changes: [String: ClientDefinition?]) throws(ClientFault) -> [ClientSettings] {
         guard var builder = self.builder else { return [] }
         var elements: [Setting] = []
@@ -93,7 +93,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         return settings.clients
     }
 
-    /// Builds a changed client. It keeps the files of `written`, the client in the file (`nil` for a new client).
+    /// Builds a changed client, with the files of `written`: the client in the file, or `nil` for a new client.
     private func setting(
         _ definition: ClientDefinition,
         _ id: String,
@@ -105,7 +105,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         if let problem = object.problems.first { throw ClientFault(clientID: id, problem) }
         for key in ClientObject.fileKeys { tree[key] = written?[key] }
         if let secret = definition.secret {
-            // No path in the file can equal this one, because those have no NUL.
+            // No path in the file can equal this path, because paths in the file have no NUL.
             let place = "\0client_secret of \(id)"
             files = files.adding(secret.bytes, at: place)
             tree["client_secret_file"] = Setting(value: .text(place), origin: .builtIn, shown: "client_secret")

@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Identity
 
-    /// Fields that frame a message, name its host or carry credentials. An identity in one of them would break the
+    /// Fields that frame a message, name its host or carry credentials. An identity in such a field would break the
     /// request.
     private static let reservedFields: Set<String> = [
         "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te",
@@ -168,7 +168,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Sets the body limits of routes. A route without its own limit gets the general one.
+    /// Sets the body limits of routes. A route without its own limit gets `limits.body`.
     func setBodyLimits(_ settings: inout Settings) {
         var written = self.writtenRoutes()[...]
         for host in settings.hosts.indices {
