@@ -9,13 +9,13 @@ package import Vocabulary
 /// record is derived from the key of the root. All members store the root's key (`Session.bornOf`).
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
-    /// The longest life of a native session, from which the family's sessions descend.
+    /// The longest life of a session.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
     /// The maximum number of members. If there are more, the oldest member ends.
     static let capacity = 64
 
-    /// The sessions, the oldest first, without the first session of the family.
+    /// The sessions, the oldest first, without the root.
     package fileprivate(set) var members: [RecordKey]
     package let terms: RecordTerms
 
@@ -73,7 +73,7 @@ extension HandoffFamily {
     /// The maximum number of attempts to change the record if concurrent changes conflict.
     private static let mostTries = 16
 
-    /// - Parameter root: The session whose user and lifetime the record gets.
+    /// - Parameter root: The session that gives the record its user and its lifetime.
     init(root: Session) {
         let owner = RecordOwner(subject: root.subject, epoch: root.epoch)
         self.init(members: [], terms: RecordTerms(since: root.issuedAt, expiresAt: root.expiresAt, owner: owner))
@@ -83,7 +83,7 @@ extension HandoffFamily {
     /// a session that is made without being a member would outlive a sign-out.
     ///
     /// - Parameters:
-    ///   - parent: The session from which the member is made. No session of the family outlives it.
+    ///   - parent: The session from which the member is made. No session of the family outlives the parent.
     ///   - former: A session of the family that has ended and that the member replaces.
     package static func add(
         _ member: RecordKey,

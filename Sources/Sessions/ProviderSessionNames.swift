@@ -50,6 +50,6 @@ extension RecordKind {
     /// A record of what came from a provider's session, or of what clients got. Keys of the two uses have different
     /// labels.
     package static var providerSession: RecordKind { RecordKind(letter: UInt8(ascii: "v")) }
-    /// A record of a logout token that was obeyed.
+    /// A record of a logout token that was carried out.
     package static var logoutReceipt: RecordKind { RecordKind(letter: UInt8(ascii: "j")) }
 }

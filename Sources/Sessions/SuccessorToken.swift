@@ -5,7 +5,7 @@ package import Vocabulary
 /// A token that replaces the previous token of a browser's session. Neither the session nor its key changes for apps,
 /// for its user or for anything made from it. So the record only names the token's session, and never changes.
 ///
-/// A handoff that leaves a browser its better session gives the browser a new token, so that an earlier copy of the
+/// If a handoff lets a browser keep its better session, the browser gets a new token, so that an earlier copy of the
 /// cookie becomes useless (session theft). Each token is derived from its predecessor and the gateway's secret. If an
 /// answer is lost, the next try gives the same token again, on every gateway.
 package struct SuccessorToken: ReplaceableRecord, Hashable {
@@ -45,7 +45,7 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
         )
     }
 
-    /// Returns the key of the successor's record, given the key of the token.
+    /// Returns the key of the record of the successor token with this key.
     private static func place(_ token: RecordKey) -> RecordKey {
         RecordKey(kind: Self.kind, lineage: token.lineage, digest: token.digest)
     }
@@ -227,8 +227,8 @@ extension SuccessorToken {
 }
 
 extension TokenAuthority {
-    /// Returns the successor of the token with this key, and the successor's key. Nobody can compute it without the
-    /// gateway's secret, not even from the former token.
+    /// Returns the successor of the token with this key, and the successor's key. Nobody can compute the successor
+    /// without the gateway's secret, not even from the former token.
     package func successor(of token: RecordKey) -> (token: Secret, key: RecordKey) {
         // No token and no other message under the pepper begins with this label.
         var message: [UInt8] = []

@@ -43,7 +43,7 @@ package struct TokenKind: Sendable, Hashable {
 }
 
 /// All sessions, tokens and codes that came from one sign-in and end together. A lineage is identified by a short
-/// random tag, which selects the hash slot that all of its records share.
+/// random tag. The tag selects the hash slot of all its records.
 package struct Lineage: Sendable, Hashable {
     /// The tag: ten base64url characters.
     package let tag: String

@@ -5,9 +5,9 @@ package import Vocabulary
 /// Makes tokens and finds the record that a presented token names.
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
-/// bits. The tag names the lineage (and so the store's hash slot). The key id names the secret under which the record
-/// key was derived. So a new secret signs no user out: the current secret makes tokens, and all accepted secrets find
-/// them.
+/// bits. The tag names the lineage, and so selects the store's hash slot. The key id names the secret under which the
+/// record key was derived. So a new secret signs no user out: the current secret makes tokens, and all accepted secrets
+/// find them.
 package struct TokenAuthority: Sendable {
     /// The length in bytes of every token that this gateway makes. Other lengths are rejected before anything is
     /// computed.
@@ -55,7 +55,7 @@ package struct TokenAuthority: Sendable {
         self.init(current: secret)
     }
 
-    /// Returns the two base64url characters that identify the secret in tokens and reveal nothing of it.
+    /// Returns the two base64url characters that identify the secret in tokens. They do not reveal the secret.
     ///
     /// They carry twelve bits, so one in 4096 pairs of secrets has equal ids. A new secret must not have the id of its
     /// predecessor: the tokens of the predecessor would not be found.

@@ -113,7 +113,7 @@ extension Session {
 }
 
 extension Stored where Record == Session {
-    /// Returns the session with the user's present traits (`UserDirectory.update`).
+    /// Returns the session with the user's current traits (`UserDirectory.update`).
     package func updated(by directory: (any UserDirectory)?) -> Stored<Session> {
         guard let record = directory?.update(of: self.record) else { return self }
         return Stored(record: record, version: self.version, usedAt: self.usedAt)

@@ -7,7 +7,7 @@ package protocol ForeignTokens: Sendable {
     /// syntax. Called on an event loop, for tokens without the gateway's own syntax.
     ///
     /// - Parameter kind: How the bytes are presented: `web` in a cookie of the provider, `native` as a token. The kinds
-    ///   give different keys, so that a cookie does not pass for a token.
+    ///   give different keys, so that a cookie is not accepted as a token.
     func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey?
 
     /// Finds the session of a token.
@@ -253,7 +253,7 @@ extension ProviderSession {
         "\u{0}sid\u{0}\(provider)\u{0}\(sessionID)"
     }
 
-    /// Returns the name under which a store ends the sessions of a subject to which the provider gives no id.
+    /// Returns the name under which a store ends the sessions of a subject if the provider gives sessions no id.
     package static func endName(ofUnnamed subject: String, at provider: String) -> String {
         "\u{0}no sid\u{0}\(provider)\u{0}\(subject)"
     }

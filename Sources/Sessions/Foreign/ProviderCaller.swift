@@ -9,7 +9,7 @@ package enum ProviderCaller: Hashable, Sendable {
     /// An endpoint of the gateway, mostly for a sign-in.
     case endpoint(AddressKey?)
 
-    /// The address of the client whose request to an endpoint the task answers; `nil` in other tasks.
+    /// The client's address in a task that answers a request to an endpoint; `nil` in other tasks.
     @TaskLocal package static var endpointClient: AddressKey?
 
     /// The caller to use in a task that does not itself answer a request for an app.

@@ -46,7 +46,7 @@ package struct RateLimit: Sendable, Hashable {
     /// The time after which another action may be done, in whole milliseconds.
     package let interval: Duration
     /// True if the action waits for the counts of other processes. A wide limit that only protects the store need not
-    /// wait: each process decides by itself, and hears of a rejection before the tries that follow.
+    /// wait: each process decides by itself, and learns afterwards if the shared limiter rejects the cost.
     package let isAwaited: Bool
 
     package init(_ name: String, burst: Int, interval: Duration, isAwaited: Bool = true) {

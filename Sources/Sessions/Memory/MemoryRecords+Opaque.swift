@@ -111,7 +111,7 @@ extension MemoryRecords {
         } else if standing != nil {
             return .changed
         }
-        // The new record takes over the place of the replaced one.
+        // The new record takes over the place of the replaced record.
         if self.forget(draft.key) == nil {
             guard self.limits.replaceables.take() else { throw .full }
         }

@@ -2,7 +2,7 @@ import Cryptography
 import Vocabulary
 
 /// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
-/// its marker and the session that it creates is atomic under one lock. The value does no locking.
+/// its marker and the session that it creates is atomic under one lock. The caller does the locking.
 struct MemoryRecords {
     enum Content {
         case session(Stored<Session>)
@@ -80,7 +80,7 @@ struct MemoryRecords {
         return stored
     }
 
-    /// Returns the reason why there is no session under `key`; `nil` if nothing is known about one.
+    /// Returns the reason why there is no session under `key`; `nil` if the reason is not known.
     func absence(of key: RecordKey) -> Reason? {
         self.past[key.digest] ?? (self.hasEnded(key.lineage) ? .sessionRevoked : nil)
     }

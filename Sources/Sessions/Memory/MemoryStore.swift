@@ -148,7 +148,7 @@ package final class MemoryStore: RecordStore {
         return ended
     }
 
-    /// Removes the records of a subject that were written before `epoch`.
+    /// Removes the records of a subject from epochs before `epoch`.
     private func makeRoom(after subject: String, _ epoch: UInt64, on loop: any EventLoop) {
         var (shards, bornUntil) = (self.shards[...], self.clock.now())
         self.caches.slices(on: loop.inEventLoop ? loop : nil).run {

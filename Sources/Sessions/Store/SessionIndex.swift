@@ -8,8 +8,8 @@ package protocol SessionIndex: Sendable {
     /// latest `listCapacity` are returned.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
-    /// Returns the keys of the sessions whose users had this email address when they began, in any order. Of the
-    /// sessions listed under one secret, only the latest `listCapacity` are returned.
+    /// Returns the keys of the sessions that began with this email address of the user, in any order. Of the sessions
+    /// listed under one secret, only the latest `listCapacity` are returned.
     func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
     /// Returns a page of all sessions, in an order that the store chooses.

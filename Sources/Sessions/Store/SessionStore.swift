@@ -100,7 +100,7 @@ package enum Invalidation: Sendable, Hashable {
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
-    /// Everything that the client with this id got before `before`; `nil` also ends everything that it gets later.
+    /// Everything that the client got before `before`; if that is `nil`, also everything that the client gets later.
     case client(String, before: UnixTime?)
     /// A replaceable record ended or changed.
     case record(RecordKey)
@@ -201,7 +201,7 @@ package protocol SessionStore: Sendable {
     /// Counts the live sessions among these sessions of the subject, without access tokens (`Session.isListed`).
     func liveCount(of subject: String, _ sessions: [RecordKey], on loop: any EventLoop) -> EventLoopFuture<Int>
 
-    /// Records a use of the session now, which extends its idle deadline. If the call is lost, the session ends early.
+    /// Records a use of the session now, to extend its idle deadline. If the call is lost, the session ends early.
     func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Ends one session and returns true if it existed.

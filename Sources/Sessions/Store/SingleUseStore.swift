@@ -1,7 +1,7 @@
 package import NIOCore
 package import Vocabulary
 
-/// A kind of record that is used once: a transfer token, a code, a ticket. Its use replaces it with a marker.
+/// A kind of record that is used once: a transfer token, a code, a ticket. A use replaces the record with a marker.
 ///
 /// Single use never fails open. If there are replicas, a use is acknowledged only after a replica has it. A record
 /// written before the store's primary was replaced or restarted is never used.

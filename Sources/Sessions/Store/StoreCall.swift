@@ -20,7 +20,7 @@ extension EventLoopGroup {
 }
 
 extension NotDone {
-    /// Translates the error of a question to a store. An unknown error becomes `.storeUnavailable`.
+    /// Translates the error of a call to a store. An unknown error becomes `.storeUnavailable`.
     package init(asking error: any Error) {
         switch error {
         case let error as NotDone: self = error

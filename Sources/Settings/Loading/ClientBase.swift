@@ -2,8 +2,8 @@ package import Vocabulary
 
 /// The clients of the file, and the check of clients that replace them at run time.
 ///
-/// A change is checked by building the whole settings again with the changed clients, from the tree of the file and the
-/// files that were read with it. No client is accepted that the file could not contain.
+/// A change is checked by building the whole settings again with the changed clients, from the tree of the settings
+/// file and the files that were read with it. A client that the file could not contain is rejected.
 package struct ClientBase: Sendable, CustomReflectable {
     /// The builder with the tree of the file; `nil` if there is no file.
     private var builder: SettingsBuilder?
@@ -22,7 +22,8 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// Creates a value without a file. It has no clients and accepts no client.
     package init() {}
 
-    /// - Parameter builder: A builder that has built nothing yet. Its files repeat the results of their first read.
+    /// - Parameter builder: A builder that has built nothing yet. Reading its files again gives the results of the
+    ///   first read.
     init(_ builder: SettingsBuilder, native: SessionSettings.Lifetimes) {
         self.builder = builder
         let trees = builder.tree.trees("clients").compactMap { tree in

@@ -6,7 +6,7 @@ import Vocabulary
 ///
 /// Both name and value must have the shape of a service link, so that no misspelt setting is ignored as a service link.
 ///
-/// | name after the service's | value |
+/// | rest of the name | value |
 /// |---|---|
 /// | `_SERVICE_HOST` | address |
 /// | `_SERVICE_PORT`, `_SERVICE_PORT_<PORT'S NAME>` | number |

@@ -111,8 +111,8 @@ extension SettingsBuilder {
         return self.named(providers)
     }
 
-    /// Returns the providers with the rules that name their users. A static user is reported if a user of another
-    /// provider could have the same id.
+    /// Returns the providers with the rules for the names of their users. A static user is reported if a user of
+    /// another provider could have the same id.
     private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
         let marked = self.markedProviders
         return providers.map { provider in
@@ -179,8 +179,8 @@ extension SettingsBuilder {
         return named
     }
 
-    /// Reports providers that cannot be distinguished. Kratos's cookie and paths can belong to one Kratos only, and the
-    /// users of the settings are one list.
+    /// Reports providers that cannot be distinguished. Kratos's cookie and paths can belong to one Kratos only, and
+    /// there is only one list of static users.
     private mutating func checkTogether(_ providers: [NamedProvider]) {
         let trees = self.tree.trees("providers")
         for (index, provider) in providers.enumerated() {

@@ -13,7 +13,7 @@ extension SettingsBuilder {
         "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token", "x-auth-assertion",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
-    /// Forwarding fields that apps behind oauth2-proxy read (two presets use some) and that no proxy sets by itself.
+    /// Forwarding fields that apps behind oauth2-proxy read and no proxy sets by itself. Two presets use some of them.
     private static let identityForwardedFields: Set<String> = [
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
         "x-forwarded-access-token",
@@ -117,7 +117,7 @@ extension SettingsBuilder {
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
     }
 
-    /// Reports bindings to networks without a source of ASNs, because they would reject every client.
+    /// Reports bindings to networks without a source of ASNs, because such bindings would reject every client.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
         var uses: [(tree: SettingsTree, name: String)] = []
