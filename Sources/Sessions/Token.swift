@@ -3,7 +3,8 @@ package import Vocabulary
 
 /// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
 ///
-/// Each kind has a different letter. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o` and `y`.
+/// Kinds with records have different letters. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o`, `u`,
+/// `y`.
 package struct RecordKind: Sendable, Hashable {
     /// A lower-case ASCII letter.
     package let letter: UInt8

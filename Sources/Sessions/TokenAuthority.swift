@@ -6,8 +6,8 @@ package import Vocabulary
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
 /// bits. The tag names the lineage, and so selects the store's hash slot. The key id names the secret under which the
-/// record key was derived. So a new secret signs no user out: the current secret makes tokens, and all accepted secrets
-/// find them.
+/// record key was derived. So a new secret signs no user out: tokens are made under the current secret, and found under
+/// every accepted secret.
 package struct TokenAuthority: Sendable {
     /// The length in bytes of every token that this gateway makes. Other lengths are rejected before anything is
     /// computed.

@@ -126,7 +126,7 @@ extension TextRule {
         return try TextRule.clientID.read(text)
     }
 
-    /// The `Host` that an app gets.
+    /// The `Host` that an app gets: a fixed one, or `client` for the host and port of `public_url`.
     static let hostHeader = TextRule(
         "client | host[:port]",
         allowed: "client, or a host with or without a port",
@@ -136,7 +136,7 @@ extension TextRule {
         do { return try TextRule.authority.read(text) } catch { throw SyntaxFault("write client or app.internal:8080") }
     }
 
-    /// A `Host` that the gateway sends.
+    /// The `Host` of requests that the gateway sends without a client.
     static let authority = TextRule(
         "host[:port]",
         allowed: "a host with or without a port",
