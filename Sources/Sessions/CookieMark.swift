@@ -30,8 +30,8 @@ extension TokenAuthority {
 
     private static let accountLabel = "account 1 "
 
-    /// Returns the mark that is made when the user of this browser is asked about a transfer token on a host. Nobody
-    /// else can make it, so a planted cookie cannot claim that the user has confirmed its token.
+    /// Returns the mark that is made when the user of this browser is asked about a transfer token on a host. Only the
+    /// gateway can make the mark, so a planted cookie cannot claim that the user has confirmed its token.
     ///
     /// - Parameters:
     ///   - attempt: The browser's own attempt.
@@ -60,8 +60,8 @@ extension TokenAuthority {
         Array(token) + [0x20] + attempt.bytes + [0x20] + authority.utf8
     }
 
-    /// - Parameter label: A text with which no token and no attempt begins, so that no mark equals the key of a record
-    ///   or the seed of an attempt.
+    /// - Parameter label: The beginning of the message. No token or attempt begins with it, so that no mark equals the
+    ///   key of a record or the seed of an attempt.
     private static func mark(_ label: String, _ value: some Collection<UInt8>, under key: Key) -> [UInt8] {
         var message: [UInt8] = []
         message.reserveCapacity(128)

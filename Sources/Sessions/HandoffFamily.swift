@@ -2,20 +2,20 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// The record of the sessions and access tokens that end with one session, their root, while its lineage continues.
+/// The record of a root session and the sessions and access tokens that end with it, while the lineage continues.
 ///
 /// For example, a transfer token creates a browser session in the lineage of the native session, and tickets extend it
 /// to other hosts. A sign-out in the browser ends the sessions on all hosts, but not the native session. The key of the
 /// record is derived from the key of the root. All members store the root's key (`Session.bornOf`).
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
-    /// The longest life of a native session, from which the family's sessions descend.
+    /// The longest life of a session.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
-    /// The number of sessions that are remembered. If there are more, the oldest one ends.
+    /// The maximum number of members. If there are more, the oldest member ends.
     static let capacity = 64
 
-    /// The sessions, the oldest first, without the first session of the family.
+    /// The sessions, the oldest first, without the root.
     package fileprivate(set) var members: [RecordKey]
     package let terms: RecordTerms
 
@@ -58,8 +58,8 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
 }
 
 extension Session {
-    /// Returns the key of the session with which this session's family began, if this session descends from a handoff
-    /// or from a browser's session. `nil` for any other session, which ends with its lineage.
+    /// Returns the key of the root of this session's family: this session itself, unless it was made from another
+    /// session. `nil` if the session ends with its whole lineage (`endReach`).
     ///
     /// - Parameter key: The key of this session.
     package func familyRoot(_ key: RecordKey) -> RecordKey? {
@@ -70,10 +70,10 @@ extension Session {
 }
 
 extension HandoffFamily {
-    /// The maximum number of attempts to change the record while others change it at the same time.
+    /// The maximum number of attempts to change the record if concurrent changes conflict.
     private static let mostTries = 16
 
-    /// - Parameter root: The session whose user and lifetime the record gets.
+    /// - Parameter root: The session that gives the record its user and its lifetime.
     init(root: Session) {
         let owner = RecordOwner(subject: root.subject, epoch: root.epoch)
         self.init(members: [], terms: RecordTerms(since: root.issuedAt, expiresAt: root.expiresAt, owner: owner))
@@ -83,7 +83,7 @@ extension HandoffFamily {
     /// a session that is made without being a member would outlive a sign-out.
     ///
     /// - Parameters:
-    ///   - parent: The session from which the member is made. No session of the family outlives it.
+    ///   - parent: The session from which the member is made. No session of the family outlives the parent.
     ///   - former: A session of the family that has ended and that the member replaces.
     package static func add(
         _ member: RecordKey,
@@ -143,7 +143,7 @@ extension HandoffFamily {
     ///
     /// A ticket may be used at the same time. It makes a session only while the session that issued it is live, and
     /// only after the new session is in the record. So after all known sessions have ended, the record is read again
-    /// until it names no new one.
+    /// until it names no new session.
     ///
     /// - Parameters:
     ///   - spared: A session of the family that the caller ends itself.
@@ -163,7 +163,7 @@ extension HandoffFamily {
         }
     }
 
-    /// Ends `members` and those that joined meanwhile. Returns true if the family has a record.
+    /// Ends `members`, and sessions that join the family meanwhile. Returns true if the family has a record.
     private static func end(
         _ members: [RecordKey],
         of root: RecordKey,

@@ -7,7 +7,7 @@ package struct HostTicket: Sendable, Hashable {
     /// The lifetime of a ticket: a browser presents it at once.
     package static let lifetime = Duration.seconds(60)
 
-    /// The session that issued the ticket. The new session is derived from its state at the time of use.
+    /// The session that issued the ticket. The new session is derived from the issuer's state at the time of use.
     package var parent: RecordKey
     /// The user of the session that issued the ticket.
     package var owner: RecordOwner

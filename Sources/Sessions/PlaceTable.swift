@@ -37,7 +37,6 @@ struct PlaceTable<Value> {
         return place
     }
 
-    /// Removes a value and returns it.
     @discardableResult
     mutating func remove(_ place: Int32) -> Value? {
         guard let known = self.places[Int(place)] else { return nil }

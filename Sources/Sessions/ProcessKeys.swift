@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// The keys that are derived from the secrets of `secret_file`, once per process.
 package struct ProcessKeys: Sendable {
-    /// The current secret and those that are still accepted.
+    /// The current secret and the earlier secrets that are still accepted.
     package let secrets: SecretRing
     /// The authority that makes and reads the gateway's tokens.
     package let authority: TokenAuthority

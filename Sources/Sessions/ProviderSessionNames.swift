@@ -3,29 +3,29 @@ import Cryptography
 /// Store keys for records about things that have a name, such as a provider's sessions. Each key is an HMAC under the
 /// pepper, in a separate lineage, so that no session's end removes the record.
 extension TokenAuthority {
-    /// Returns the keys of the record about the provider's session `id`. The first key is written and all keys are
-    /// read, because the name may have been made under an earlier secret.
+    /// Returns the keys of the record about the provider's session `id`. The record is written under the first key and
+    /// read under all, because the name may have been made under an earlier secret.
     package func providerSessionKeys(_ id: String, of provider: String) -> [RecordKey] {
         self.keys.map { Self.named("provider session", id, of: provider, .providerSession, under: $0) }
     }
 
-    /// Returns the keys of the receipt for the logout token `id` (`jti`). The first is written and all are read.
+    /// Returns the keys of the receipt for the logout token `id` (`jti`). Write under the first key; read under all.
     package func logoutReceiptKeys(_ id: String, of provider: String) -> [RecordKey] {
         self.keys.map { Self.named("logout token", id, of: provider, .logoutReceipt, under: $0) }
     }
 
-    /// Returns the keys of the record of what clients got in a lineage. The first is written and all are read.
+    /// Returns the keys of the record of what clients got in a lineage. Write under the first key; read under all.
     package func clientSessionKeys(in lineage: Lineage) -> [RecordKey] {
         self.namedKeys("clients of a lineage", lineage.tag, .providerSession)
     }
 
-    /// Returns the keys of the record of what clients got from a subject's sessions at a provider, which no index
-    /// lists. The first is written and all are read.
+    /// Returns the keys of the record of what clients got from a subject's sessions at a provider. Write under the
+    /// first key; read under all. No index lists these sessions.
     package func clientSessionKeys(of subject: String) -> [RecordKey] {
         self.namedKeys("clients of a subject", subject, .providerSession)
     }
 
-    /// Returns the keys of the record `id` that belongs to no provider. The first is written and all are read.
+    /// Returns the keys of the record `id`, which belongs to no provider. Write under the first key; read under all.
     ///
     /// - Parameter label: The purpose of the name; each use has a different label.
     package func namedKeys(_ label: String, _ id: String, _ kind: RecordKind) -> [RecordKey] {
@@ -47,9 +47,9 @@ extension TokenAuthority {
 }
 
 extension RecordKind {
-    /// A record of what a session of a provider led to, or of what clients got. The keys of the two are made with
-    /// different labels.
+    /// A record of what came from a provider's session, or of what clients got. Keys of the two uses have different
+    /// labels.
     package static var providerSession: RecordKind { RecordKind(letter: UInt8(ascii: "v")) }
-    /// A record of a logout token that was obeyed.
+    /// A record of a logout token that was carried out.
     package static var logoutReceipt: RecordKind { RecordKind(letter: UInt8(ascii: "j")) }
 }

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A table of limited size. When it is full, adding an entry removes the oldest one.
+/// A table of limited size. When it is full, adding an entry removes the oldest entry.
 package struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let capacity: Int
     private var values: [Key: Value] = [:]

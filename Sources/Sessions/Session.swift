@@ -6,8 +6,8 @@ package struct Identity: Sendable, Hashable {
     /// The provider's stable id of the user, or the id of the account that the user has at several providers
     /// (`AccountID`). Apps see it as the subject.
     package var id: String
-    /// The user's name without an account if `id` is the id of an account. Equal to `id` if `id` is the provider's own
-    /// id but reads as if it began with the provider's name. `nil` for all other users.
+    /// The id that the user would have without an account, if `id` is the id of an account. Equal to `id` if `id` is
+    /// the provider's own id but reads as if it began with the provider's name. `nil` for all other users.
     @Rare package private(set) var ownID: String? = nil
     /// The realm of the user. An id identifies one person only within its realm.
     package var realm = Realm.default
@@ -37,7 +37,7 @@ package struct Identity: Sendable, Hashable {
     /// True if `id` is the id of an account that the user has at several providers.
     package var isAccount: Bool { AccountID.isOne(self.id) }
 
-    /// The user's name without an account, at the time of the sign-in.
+    /// The id that the user would have without an account, as of the sign-in.
     private var ownName: String { self.ownID ?? self.id }
 
     /// True if `id` is the provider's own id, whatever it begins with.
@@ -61,7 +61,7 @@ package struct Identity: Sendable, Hashable {
             || (self.realm == other.realm && self.idAtProvider.isExactly(other.idAtProvider))
     }
 
-    /// Returns the user with `ownID` recorded as the provider's own id if the name alone does not show it.
+    /// Returns the user with `ownID` recorded as the provider's own id if `id` alone does not show it.
     package func called(_ ownID: String) -> Identity {
         guard self.id.isExactly(ownID), ownID.utf8.contains(Realm.separator.utf8) else { return self }
         var identity = self
@@ -79,7 +79,7 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// Returns the user under the name that `other`, who is the same person, had at the sign-in.
+    /// Returns the user under the name that `other` had at the sign-in. Both must be the same person.
     package func named(as other: Identity) -> Identity {
         var identity = self
         identity.id = other.id
@@ -129,7 +129,7 @@ package struct Identity: Sendable, Hashable {
 package struct Session: Sendable, Hashable {
     /// The credential that presents the session: a browser's cookie on one host, or a native app's bearer token.
     package enum Kind: String, Sendable { case web, native }
-    /// The way in which the session began; routes may require one (`require.origin`).
+    /// The way in which the session began; routes may require a certain origin (`require.origin`).
     package enum Origin: String, Sendable, CaseIterable { case browser, native, transfer }
 
     /// The public id (`ses_...`): shown to apps and in logs, useless as a credential.
@@ -164,7 +164,7 @@ package struct Session: Sendable, Hashable {
     @Rare package var provider: ProviderSession?
     /// The limits of an access token; `nil` for the token or cookie of the session itself, which has no limits.
     @Rare package var access: AccessTerms?
-    /// The thumbprint of the key that the presenter must prove to have (RFC 9449 6); `nil` for a bearer token.
+    /// The thumbprint of the key that the presenter must prove to hold (RFC 9449 6); `nil` for a bearer token.
     package var keyThumbprint: String?
     /// The SHA-256 of the client certificate that the token is bound to (RFC 8705 3.1); `nil` if it is not bound.
     @Rare package var certificateHash: Digest256?
@@ -242,7 +242,7 @@ package struct Session: Sendable, Hashable {
         self.provider?.grant.flatMap { $0.lineage == self.lineage ? nil : $0 }
     }
 
-    /// True if apps may get the provider's tokens with requests of the session: the browser itself signed in.
+    /// True if apps may get the provider's tokens with requests of the session, because the browser itself signed in.
     package var showsProviderTokens: Bool { self.kind == .web && self.origin == .browser }
 
     /// Returns the `Max-Age` of the session's cookie in seconds; `nil` if the browser keeps the cookie until it closes.

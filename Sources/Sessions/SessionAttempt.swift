@@ -40,7 +40,7 @@ package struct SessionAttempt: Sendable {
 }
 
 extension TokenAuthority {
-    /// Returns the attempt of the holder of `secret` with the token under `transfer` on `host` (its public authority).
+    /// Returns the attempt to use the token under `transfer` with `secret` on `host`, a public authority.
     ///
     /// Equal inputs give the same attempt on every gateway with the same secret. Another token or another host gives
     /// another attempt. Computing an attempt needs both the browser's secret and the gateway's, so a planted attempt

@@ -18,7 +18,7 @@ package struct SessionLapse: Sendable {
 package typealias LapseReceiver = @Sendable (SessionLapse) -> Void
 
 extension Session {
-    /// Returns the reason why the session ended by time: whichever of its two ends comes first.
+    /// Returns the reason why the session ended by time: the idle timeout or the expiry, whichever comes first.
     ///
     /// - Parameter idleEnd: The time when the session ends if it is not used again.
     package func lapseReason(idleEnd: UnixTime) -> Reason {

@@ -1,6 +1,6 @@
 /// An index that finds the slots of a table by hashes. A slot has several hashes, and several slots may share a hash,
-/// so the caller must compare the slots' contents. The index takes 20 bytes per hash, and replaces one dictionary per
-/// kind of hash.
+/// so the caller must compare the slots' contents. The index takes 20 bytes per hash and 4 per bucket, and replaces one
+/// dictionary per kind of hash.
 struct SlotIndex {
     private struct Link {
         var hash: UInt32

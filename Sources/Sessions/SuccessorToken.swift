@@ -5,7 +5,7 @@ package import Vocabulary
 /// A token that replaces the previous token of a browser's session. Neither the session nor its key changes for apps,
 /// for its user or for anything made from it. So the record only names the token's session, and never changes.
 ///
-/// A handoff that leaves a browser its better session gives the browser a new token, so that an earlier copy of the
+/// If a handoff lets a browser keep its better session, the browser gets a new token, so that an earlier copy of the
 /// cookie becomes useless (session theft). Each token is derived from its predecessor and the gateway's secret. If an
 /// answer is lost, the next try gives the same token again, on every gateway.
 package struct SuccessorToken: ReplaceableRecord, Hashable {
@@ -45,7 +45,7 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
         )
     }
 
-    /// Returns the key of the successor's record, given the key of the token.
+    /// Returns the key of the record of the successor token with this key.
     private static func place(_ token: RecordKey) -> RecordKey {
         RecordKey(kind: Self.kind, lineage: token.lineage, digest: token.digest)
     }
@@ -152,7 +152,7 @@ extension SuccessorToken {
 }
 
 extension SuccessorToken {
-    /// The maximum number of tries to replace a session's record while other requests replace it.
+    /// The maximum number of tries to replace a session's record if other requests replace it at the same time.
     private static let mostTries = 8
 
     /// A new token and the session that it presents.
@@ -161,13 +161,14 @@ extension SuccessorToken {
         package let session: Session
     }
 
-    /// Gives the session under `key` the token that follows the one its browser presents. The call may be repeated: a
-    /// replaced token gives the same successor again while it is valid.
+    /// Gives the session under `key` the successor of the presented token. The call may be repeated: while a replaced
+    /// token is valid, it leads to the same successor again.
     ///
     /// The new token is written first. It is useless if the session ends before the token takes effect.
     ///
     /// - Parameter onlyAgain: True to give only a token that the browser should already have.
-    /// - Returns: The token. `nil` if the session has ended, or if the browser has its latest token (`onlyAgain`).
+    /// - Returns: The token. `nil` if the session or presented token has ended, or if the browser has its latest token
+    ///   (`onlyAgain`).
     package static func issue(
         for key: RecordKey,
         after presented: PresentedToken,
@@ -226,8 +227,8 @@ extension SuccessorToken {
 }
 
 extension TokenAuthority {
-    /// Returns the successor of the token with this key, and the successor's key. Nobody can compute it without the
-    /// gateway's secret, not even from the former token.
+    /// Returns the successor of the token with this key, and the successor's key. Nobody can compute the successor
+    /// without the gateway's secret, not even from the former token.
     package func successor(of token: RecordKey) -> (token: Secret, key: RecordKey) {
         // No token and no other message under the pepper begins with this label.
         var message: [UInt8] = []

@@ -3,7 +3,8 @@ package import Vocabulary
 
 /// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
 ///
-/// Each kind has a different letter. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o` and `y`.
+/// Kinds with records have different letters. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o`, `u`,
+/// `y`.
 package struct RecordKind: Sendable, Hashable {
     /// A lower-case ASCII letter.
     package let letter: UInt8
@@ -43,7 +44,7 @@ package struct TokenKind: Sendable, Hashable {
 }
 
 /// All sessions, tokens and codes that came from one sign-in and end together. A lineage is identified by a short
-/// random tag, which selects the hash slot that all of its records share.
+/// random tag. The tag selects the hash slot of all its records.
 package struct Lineage: Sendable, Hashable {
     /// The tag: ten base64url characters.
     package let tag: String

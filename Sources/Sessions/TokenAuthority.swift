@@ -5,9 +5,9 @@ package import Vocabulary
 /// Makes tokens and finds the record that a presented token names.
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
-/// bits. The tag names the lineage (and so the store's hash slot). The key id names the secret under which the record
-/// key was derived. So a new secret signs no user out: the current secret makes tokens, and all accepted secrets find
-/// them.
+/// bits. The tag names the lineage, and so selects the store's hash slot. The key id names the secret under which the
+/// record key was derived. So a new secret signs no user out: tokens are made under the current secret, and found under
+/// every accepted secret.
 package struct TokenAuthority: Sendable {
     /// The length in bytes of every token that this gateway makes. Other lengths are rejected before anything is
     /// computed.
@@ -33,7 +33,7 @@ package struct TokenAuthority: Sendable {
 
     /// The result of reading a presented token, from its syntax and its key id alone.
     package enum Reading: Sendable, Hashable {
-        /// A possible token of this gateway, which names this record.
+        /// A possible token of this gateway. It names this record.
         case record(RecordKey)
         /// A token made under a secret that is not accepted. It names no record here.
         case otherKey
@@ -44,7 +44,7 @@ package struct TokenAuthority: Sendable {
     /// The keys of all accepted secrets. The first key makes tokens. Each key finds the records of tokens with its id.
     let keys: [Key]
 
-    /// Derives peppers and key ids from the gateway's secrets (RFC 5869): tokens are made under `current`; tokens made
+    /// Derives peppers and key ids from the gateway's secrets (RFC 5869). Tokens are made under `current`. Tokens made
     /// under one of `accepted` are still found. If two secrets have the same `keyID`, the earlier one is used.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
@@ -55,10 +55,10 @@ package struct TokenAuthority: Sendable {
         self.init(current: secret)
     }
 
-    /// Returns the two base64url characters that identify the secret in tokens and reveal nothing of it.
+    /// Returns the two base64url characters that identify the secret in tokens. They do not reveal the secret.
     ///
     /// They carry twelve bits, so one in 4096 pairs of secrets has equal ids. A new secret must not have the id of its
-    /// predecessor, whose tokens would not be found.
+    /// predecessor: the tokens of the predecessor would not be found.
     package static func keyID(of secret: Secret) -> String {
         let id = HKDF(secret: secret.bytes).bytes(for: "sallyport key id 1", count: 2)
         return String(Base64URL.encode(id).prefix(Self.keyIDLength))
@@ -75,14 +75,14 @@ package struct TokenAuthority: Sendable {
         self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.current)
     }
 
-    /// Makes the key, in the lineage, of a record that no token names.
+    /// Makes a key in the lineage for a record that no token names.
     package func newKey(of kind: RecordKind, in lineage: Lineage) -> RecordKey {
         // No token begins with this label.
         let digest = self.current.pepper.sha256(Array("record 1 ".utf8) + Random.bytes(Self.randomBytes))
         return RecordKey(kind: kind, lineage: lineage, digest: digest)
     }
 
-    /// Makes the token of the lineage whose random part is `random`, under `secret`.
+    /// Makes a token of the lineage under `secret`, with the random part `random`.
     func make(
         _ kind: TokenKind,
         in lineage: Lineage,
@@ -100,8 +100,8 @@ package struct TokenAuthority: Sendable {
         return (Secret(token), RecordKey(kind: kind.record, lineage: lineage, digest: digest))
     }
 
-    /// Finds the record that `token` names. A token that is malformed or of another key costs no hash and no store
-    /// call.
+    /// Finds the record that `token` names. A token that is malformed or of no accepted secret costs no hash and no
+    /// store call.
     package func read(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Reading {
         guard Self.isWellFormed(kind, token) else { return .malformed }
         guard let secret = self.secret(of: token) else { return .otherKey }
@@ -131,7 +131,7 @@ package struct TokenAuthority: Sendable {
         if case .record(let key) = self.read(kind, token) { key } else { nil }
     }
 
-    /// Returns the secret named by the key id of a well-formed token; `nil` if it is not accepted.
+    /// Returns the secret named by the key id of a well-formed token; `nil` if no accepted secret has this id.
     func secret(of token: some Collection<UInt8>) -> Key? {
         let id = token.dropFirst(Self.prefixLength).prefix(Self.keyIDLength)
         return self.keys.first { id.elementsEqual($0.id) }
@@ -140,7 +140,7 @@ package struct TokenAuthority: Sendable {
     /// The secret under which tokens are made.
     var current: Key { self.keys[0] }
 
-    /// Makes a public session id (`ses_...`), which is useless as a credential.
+    /// Makes a public session id (`ses_...`). It is useless as a credential.
     package func newSessionID() -> String {
         Random.bytes(Self.idBytes).withUnsafeBytes { Self.sessionID($0) }
     }
@@ -149,8 +149,8 @@ package struct TokenAuthority: Sendable {
         "ses_" + Base64URL.encode(random)
     }
 
-    /// Makes an id for one attempt to use or replace a record. No other gateway makes the same id. It is not secret, so
-    /// only the part that names the process is random, and that part is made once.
+    /// Makes an id for one attempt to use or replace a record. No other gateway makes the same id. The id is not
+    /// secret, so only its part for the process is random. That part is made once.
     package func newAttempt() -> AttemptID {
         let number = Self.attempts.wrappingAdd(1, ordering: .relaxed).newValue
         return withUnsafeBytes(of: number.bigEndian) { AttemptID(value: Base64URL.encode(Self.process + $0)) }

@@ -1,13 +1,13 @@
 package import Vocabulary
 
-/// The record of a session-transfer token, which exists until the token is used, burned or expired.
+/// The record of a session-transfer token. It exists until the token is used, burned or expired.
 package struct TransferToken: Sendable, Hashable {
     /// The native session from which the token was minted. The web session copies its identity and authentication. In a
-    /// delegated token, this session names the person who acts for the user, and ends with that person's session.
+    /// delegated token, this session names the actor and expires no later than the actor's session.
     package var parent: Session
     package var parentKey: RecordKey
     package var clientID: String
-    /// The public authority (`host[:port]`) that the token's audience names; `nil` if it is valid on every host.
+    /// The public authority (`host[:port]`) that the token's audience names; `nil` if the token is valid on every host.
     package var host: String?
     package var device: DeviceFacts
     package var scopes: [String]

@@ -1,14 +1,14 @@
 package import NIOCore
 package import Vocabulary
 
-/// A provider that knows all of its users, so that it can report that one is gone. It is asked wherever a session is
+/// A provider that knows all of its users, so that it can report that a user is gone. It is asked wherever a session is
 /// read. The session of a user who is gone is treated as ended, and is live again if the user comes back.
 package protocol UserDirectory: Sendable {
     /// Reports whether the session began at this provider and its user is no longer one of the provider's users.
     func hasLostUser(of session: Session) -> Bool
 
-    /// Returns the session with the user's present traits. `nil` if the session has them, or if the provider does not
-    /// know them without being asked.
+    /// Returns the session with the user's current traits. `nil` if the session has the current traits, or if they are
+    /// unknown until the provider is asked.
     func update(of session: Session) -> Session?
 
     /// Reports whether the session began with a password that the user no longer has, because other settings took
@@ -68,7 +68,7 @@ package struct RealmUsers: UserDirectory {
         self.clients = clients
     }
 
-    /// Creates the union of these directories. There must be at least one.
+    /// Creates the union of these directories, with the clients of the first directory. There must be at least one.
     package init(together others: [RealmUsers]) {
         self.members = others.flatMap(\.members)
         self.realms = Realms(self.members.map(\.realm))
@@ -113,7 +113,7 @@ extension Session {
 }
 
 extension Stored where Record == Session {
-    /// Returns the session with the user's present traits (`UserDirectory.update`).
+    /// Returns the session with the user's current traits (`UserDirectory.update`).
     package func updated(by directory: (any UserDirectory)?) -> Stored<Session> {
         guard let record = directory?.update(of: self.record) else { return self }
         return Stored(record: record, version: self.version, usedAt: self.usedAt)
@@ -121,9 +121,9 @@ extension Stored where Record == Session {
 }
 
 extension SessionStore {
-    /// Returns the live session under `key` whose user and client are not gone; `nil` if it does not exist.
+    /// Returns the live session under `key`. `nil` if it does not exist, or if its user or client is gone.
     ///
-    /// - Parameter directory: Knows users and clients; `nil` if none is ever gone.
+    /// - Parameter directory: Knows users and clients; `nil` if no user or client is ever gone.
     package func session(
         _ key: RecordKey,
         in directory: (any UserDirectory)?,

@@ -3,18 +3,18 @@ package import Vocabulary
 
 /// Rereads the sessions behind open streams (WebSockets, event streams, responses in progress).
 ///
-/// A stream outlives the cache entry that permitted it. Streams hear of ended sessions as the cache does, but not of an
-/// end that the gateway missed, or of a session that reached its idle timeout. So the owner of the streams passes the
-/// entry of each to `check` regularly, and is called back for sessions that are gone. A session is read again:
+/// A stream outlives the cache entry that permitted it. Streams hear of ended sessions as the cache does. They do not
+/// hear of an end that the gateway missed, or of an idle timeout. So the owner of the streams passes the entry of each
+/// stream to `check` regularly, and is called back for sessions that are gone. A session is read again:
 ///
-/// - if a doubt ended, or `.all` was reported, since it was read: ends may have been missed;
+/// - if a doubt ended, or `.all` was reported, since the last read: ends may have been missed;
 /// - if its record changed, and at its expiry;
 /// - during a doubt, each time that `SessionCache.hardAge` has passed;
 /// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds idle timeouts.
 ///
-/// Many reads are spread over half a second. A store that cannot answer is left alone for a second and then asked
-/// again. If a session could not be read for `patience`, its streams must be closed, because it may have been ended by
-/// a gateway that can reach the store. Confined to its loop.
+/// Many reads are spread over half a second. If a read fails, the next group of reads waits for a second. If a session
+/// could not be read for `patience`, its streams must be closed, because it may have been ended by a gateway that can
+/// reach the store. Confined to its loop.
 package final class StreamSessions {
     /// The time over which a loop spreads its reads if all of its sessions must be read at once.
     private static let spread = TimeAmount.milliseconds(500)

@@ -1,8 +1,8 @@
 import Cryptography
 import Vocabulary
 
-/// Foreign tokens that their provider recently rejected as unknown. If a client repeats one, the gateway does not ask
-/// the provider each time. Bounded; the oldest are forgotten first. Confined to its loop.
+/// Foreign tokens that their provider recently rejected as unknown. If such a token is presented again, the provider is
+/// not asked. The number is limited; the oldest are forgotten first. Confined to its loop.
 struct UnknownTokens {
     /// The time for which the provider's "unknown" is used. A token that becomes valid is accepted within this time.
     static let lifetime = Duration.seconds(2)

@@ -2,7 +2,7 @@ package import AddressIntelligence
 
 /// Records the facts of the device behind a request, identically when a token is minted and when it is presented.
 package struct DeviceObserver: Sendable {
-    /// The longest `User-Agent` that is kept, in bytes of UTF-8.
+    /// The maximum length of a recorded `User-Agent` in bytes of UTF-8.
     package static let userAgentLimit = 512
 
     private let directory: ASNDirectory?
@@ -12,7 +12,7 @@ package struct DeviceObserver: Sendable {
         self.directory = directory
     }
 
-    /// Returns the facts of a request from `address`, with its ASN if it is known.
+    /// Returns the facts of a request from `address`, with the address's ASN if it is known.
     package func facts(address: IPAddress, userAgent: String?) -> DeviceFacts {
         DeviceFacts(
             address: address,

@@ -59,7 +59,8 @@ package struct ForeignNames: Sendable {
 
     // MARK: Steps
 
-    /// Returns the label of these names. Each name is preceded by its length, so no two inputs give the same bytes.
+    /// Returns the label of these names. Each name is preceded by its length, so no two lists of names give the same
+    /// bytes.
     static func label(_ names: [String]) -> [UInt8] {
         Array("foreign ".utf8) + names.flatMap { Array("\($0.utf8.count) \($0)".utf8) }
     }

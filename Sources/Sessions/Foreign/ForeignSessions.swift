@@ -9,9 +9,9 @@ package import Vocabulary
 ///
 /// - **A sign-out** ends the token's lineage (`ForeignNames.lineages`). An ended lineage stays ended for as long
 ///   as the token could have lived, and nothing is ever written in it again (`Replacement.absent`).
-/// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch and enumerates
-///   nothing. A token that was accepted before has a record with the epochs under which it was accepted. The record
-///   outlives the end, and an epoch earlier than the current one shows that the token ended. No clock matters.
+/// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch. No session is
+///   enumerated. A token that was accepted before has a record with the epochs under which it was accepted. The record
+///   outlives the end, and an epoch earlier than the current one shows that the token ended. Clocks do not matter.
 /// - **A token that was not presented before the end** has no record. It is judged by the time when the provider
 ///   issued it: epochs are times, and a token that is not younger than the current epoch is rejected. Providers state
 ///   whole seconds, rounded down, so a token issued in the same second as the end is rejected as well. Here the
@@ -29,7 +29,7 @@ package final class ForeignSessions: Sendable {
         case none
         /// The token has ended.
         case ended
-        /// The token has ended, or is not accepted, and its user is blocked.
+        /// The user of the token is blocked, so the token has ended or is not accepted.
         case blocked
         /// The token was accepted and has not ended since. Its verdict may have expired.
         case live(ForeignSession)
@@ -138,7 +138,7 @@ package final class ForeignSessions: Sendable {
 
     private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> Eventual<Standing> {
         // The epochs are read before the record is written, so that an end in between has a later epoch. The block is
-        // requested after the epochs, because it is written before it raises them.
+        // read after the epochs, because blocking a user writes the block first and then raises the epoch.
         let epochs = self.epochs(of: new.foreign.session, on: loop)
         let blocked = self.blocked(new.foreign.session, on: loop)
         return self.record(new.key, on: loop).and(epochs).and(blocked).flatMap { found, isBlocked in
@@ -187,11 +187,11 @@ package final class ForeignSessions: Sendable {
             )
         }
         let (former, session) = (standing.foreign.session, new.foreign.session)
-        // A provider that now names another user for the token is not believed.
+        // If the provider now names another user or session for the token, the token is treated as ended.
         guard former.subject.isExactly(session.subject), former.provider?.sessionID == session.provider?.sessionID,
             standing.isCurrent(epochs)
         else { return nil }
-        // An answer that is not newer than the stored one, which may be another gateway's, is ignored.
+        // An answer that is not newer than the stored one is ignored. Another gateway may have stored its own.
         guard new.foreign.verdict.givenAt > standing.foreign.verdict.givenAt else { return standing }
         var record = standing
         record.foreign = new.foreign.with { session in

@@ -7,7 +7,7 @@ package protocol ForeignTokens: Sendable {
     /// syntax. Called on an event loop, for tokens without the gateway's own syntax.
     ///
     /// - Parameter kind: How the bytes are presented: `web` in a cookie of the provider, `native` as a token. The kinds
-    ///   give different keys, so that a cookie does not pass for a token.
+    ///   give different keys, so that a cookie is not accepted as a token.
     func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey?
 
     /// Finds the session of a token.
@@ -54,7 +54,7 @@ package protocol ForeignTokens: Sendable {
     /// Notifies the provider that the user has signed out of a token's session, so that the provider ends the session.
     ///
     /// - Parameter sessionID: The provider's id of the session; `nil` if it is not known.
-    /// - Returns: True if the provider has ended the session, or cannot end sessions, so that only the gateway does.
+    /// - Returns: True if the provider has ended the session, or cannot end sessions, so that only the gateway ends it.
     func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool
 }
 
@@ -77,7 +77,8 @@ package struct ForeignCandidate: Sendable {
 }
 
 extension Sequence<any ForeignTokens> {
-    /// Returns the providers that may know a token, in order. The first that knows it decides; no other is asked.
+    /// Returns the providers that may know a token, in order. No further provider is asked after the first that knows
+    /// it.
     package func candidates(for token: Secret, as kind: Session.Kind = .native) -> [ForeignCandidate] {
         self.compactMap { tokens in
             token.bytes.withUnsafeBytes { tokens.key(of: $0, as: kind) }.map {
@@ -128,7 +129,7 @@ package enum ForeignAnswer: Sendable, Equatable {
     case live(ForeignSession)
     /// The token is not accepted, for this reason.
     case none(Reason)
-    /// The provider knows the session, and demands more of its user before it says who that is.
+    /// The provider knows the session, but demands more of the user before it reports who the user is.
     indirect case insufficient(ProviderDemand)
 }
 
@@ -161,7 +162,7 @@ package enum ForeignTokenError: Error, Sendable, Equatable {
 
 /// A session that a provider vouches for.
 package struct ForeignSession: Sendable, Hashable {
-    /// The session, in an object that all copies share. Otherwise each copy would retain each of its many parts.
+    /// The session, in an object that all copies share, so that a copy need not retain each part of the session.
     private final class Content: Sendable {
         let session: Session
 
@@ -223,7 +224,7 @@ package struct ForeignVerdict: Sendable, Hashable {
         self.isAdmitted = isAdmitted
     }
 
-    /// The time from which a use asks the provider in the background, so that sessions in use never wait for it.
+    /// The time from which a use asks the provider in the background. So sessions in use never wait for the provider.
     package var askAgainAt: UnixTime {
         let lifetime = self.usableUntil.milliseconds - self.givenAt.milliseconds
         return UnixTime(milliseconds: self.givenAt.milliseconds + lifetime / 5 * 4)
@@ -252,7 +253,7 @@ extension ProviderSession {
         "\u{0}sid\u{0}\(provider)\u{0}\(sessionID)"
     }
 
-    /// Returns the name under which a store ends the sessions of a subject to which the provider gives no id.
+    /// Returns the name under which a store ends the sessions of a subject if the provider gives sessions no id.
     package static func endName(ofUnnamed subject: String, at provider: String) -> String {
         "\u{0}no sid\u{0}\(provider)\u{0}\(subject)"
     }

@@ -1,8 +1,8 @@
 package import NIOCore
 
 /// Counts the sessions that end together with a session, for the audit stream. An end changes one value and does not
-/// enumerate sessions. So they are counted before the end, from the index or the family's record, and a session created
-/// at the last moment may be missing.
+/// enumerate sessions. So the sessions are counted before the end, from the index or the family's record, and a session
+/// created at the last moment may be missing.
 package struct SessionCascade: Sendable {
     private let store: any RecordStore
 
@@ -32,7 +32,7 @@ package struct SessionCascade: Sendable {
         }
     }
 
-    /// Counts the live sessions of the subject in these lineages, before all of them are ended.
+    /// Counts the live sessions of the subject in these lineages, before these lineages end.
     ///
     /// - Parameter lineages: The lineages; `nil` for all.
     package func count(

@@ -2,8 +2,8 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// Counts the live sessions of all gateways that share a store. If there are many, it counts a sample, because an exact
-/// count would read every session.
+/// Counts the live sessions of all gateways that share a store. If there are many, it estimates the number from a
+/// sample, because an exact count would read every session.
 package final class SessionCensus: Sendable {
     private let store: any RecordStore
     private let last = Mutex<Double?>(nil)

@@ -3,12 +3,12 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The rate limiter of one process: in memory, bounded. With the memory store it is the only limiter; in front of a
-/// limiter that several processes share, it is the first check.
+/// The rate limiter of one process: in memory, bounded. With the memory store it is the only limiter. If several
+/// processes share a limiter, this limiter is asked first.
 package final class LocalRateLimiter: RateLimiter {
-    /// The treatment of a bucket for which the table has no room.
+    /// The treatment of a new bucket while the table is full.
     package enum WhenFull: Sendable {
-        /// Buckets for which the table has no room share one bucket, so that a full table does not disable the limit.
+        /// All new buckets share one bucket, so that a full table does not disable the limit.
         case share
         /// The request is allowed, because another limiter counts it as well.
         case allow
@@ -19,8 +19,8 @@ package final class LocalRateLimiter: RateLimiter {
     private let whenFull: WhenFull
     private let clock: Clock
 
-    /// - Parameter capacity: The maximum number of buckets of each limit. Limits do not share this room, so that a
-    ///   client that makes many buckets of one limit cannot displace the buckets of another.
+    /// - Parameter capacity: The maximum number of buckets of each limit. Each limit has its own table, so that a
+    ///   client that makes many buckets of one limit does not fill the table of another.
     package init(capacity: Int = 65_536, whenFull: WhenFull = .share, clock: Clock) {
         precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
@@ -62,7 +62,7 @@ package final class LocalRateLimiter: RateLimiter {
     package func allow(_ buckets: [RateBucket], cost: Int) -> RateDecision {
         let now = self.clock.now()
         return self.tables.withLock { tables in
-            /// The buckets to fill; the id is `nil` for the bucket shared by those that have no room.
+            /// The buckets to fill; the id is `nil` for the bucket that new buckets share (`WhenFull.share`).
             var filled: [(limit: String, id: Digest256?)] = []
             var longest: Duration?
             for bucket in buckets {
@@ -115,7 +115,7 @@ package final class LocalRateLimiter: RateLimiter {
 /// The buckets of one limit.
 private struct Table {
     let limit: RateLimit
-    /// The time when each bucket will be empty. The id is `nil` for the bucket shared by those that have no room.
+    /// The time when each bucket will be empty. The id is `nil` for the shared bucket (`WhenFull.share`).
     var emptyAt: [Digest256?: UnixTime] = [:]
     private var sweptAt: UnixTime?
 
@@ -136,7 +136,7 @@ private struct Table {
         return self.emptyAt.count < capacity
     }
 
-    /// Returns the time for which the cost must wait for room; `nil` if there is room.
+    /// Returns the time until the cost fits into the bucket; `nil` if it fits now.
     mutating func wait(of id: Digest256?, cost: Int, at now: UnixTime) -> Duration? {
         // A bucket is never more than full: after the clock was set back, a client waits no longer than the drain time.
         let full = now.advanced(by: self.limit.drainTime)
@@ -145,7 +145,7 @@ private struct Table {
         return filled <= full ? nil : filled.since(full)
     }
 
-    /// Adds the cost to the bucket, which has room for it.
+    /// Adds the cost to the bucket. The cost must fit (`wait`).
     mutating func fill(_ id: Digest256?, cost: Int, at now: UnixTime) {
         self.emptyAt[id] = self.filled(id, cost: cost, at: now)
     }

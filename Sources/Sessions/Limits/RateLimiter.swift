@@ -7,7 +7,7 @@ package protocol RateLimiter: Sendable {
     /// Adds `cost` to all buckets if each has room for it; otherwise to none.
     ///
     /// Fails with `StoreError.unavailable` if the cost could not be counted; the action must then be denied. A limit
-    /// that is not awaited is decided by what this process knows.
+    /// that is not awaited is decided by this process alone.
     ///
     /// - Parameters:
     ///   - buckets: At most one bucket of each limit.
@@ -20,8 +20,8 @@ package protocol RateLimiter: Sendable {
     /// - Parameter cost: The cost that `allow` added to these buckets. Each allowed cost may be given back once.
     func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Empties the bucket: a successful try has shown that the tries before it were not an attack. If the call is lost,
-    /// the bucket only stays as full as it is.
+    /// Empties the bucket: a successful attempt has shown that the earlier attempts were not an attack. If the call is
+    /// lost, the bucket only stays as full as it is.
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Returns the time until the bucket is empty if nothing is added, as far as this gateway and its store know. It is
@@ -46,7 +46,7 @@ package struct RateLimit: Sendable, Hashable {
     /// The time after which another action may be done, in whole milliseconds.
     package let interval: Duration
     /// True if the action waits for the counts of other processes. A wide limit that only protects the store need not
-    /// wait: each process decides by itself, and hears of a rejection before the tries that follow.
+    /// wait: each process decides by itself, and learns afterwards if the shared limiter rejects the cost.
     package let isAwaited: Bool
 
     package init(_ name: String, burst: Int, interval: Duration, isAwaited: Bool = true) {
@@ -65,8 +65,8 @@ package struct RateLimit: Sendable, Hashable {
 package struct RateBucket: Sendable, Hashable {
     package let limit: RateLimit
     /// The SHA-256 of the limit's name and the parts, each preceded by its length, so that no two lists of parts give
-    /// the same bytes (`ab`, `c` and `a`, `bc`). All ids have one size, however long the client's input, and reveal
-    /// nothing of it.
+    /// the same bytes (`ab`, `c` and `a`, `bc`). All ids have the same length, however long the client's input is, and
+    /// do not contain the input.
     package let id: Digest256
 
     /// Creates the bucket of `limit` for the given parts, such as an address and a user.

@@ -1,4 +1,4 @@
-/// The documents of a memory store, by collection and id. The value does no locking.
+/// The documents of a memory store, by collection and id. The caller does the locking.
 struct MemoryDocuments {
     struct Entry {
         let bytes: [UInt8]

@@ -34,18 +34,18 @@ final class Places: Sendable {
 
 /// The limits that the shards of one memory store share, and the time for which the store remembers ends.
 final class MemoryLimits: Sendable {
-    /// The minimum time for which an end is remembered. No token or request that was judged before the end lasts
+    /// The minimum time for which an end is remembered. A token or request that was judged before the end does not last
     /// longer.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places
-    /// The places of single-use records and markers. A record holds its marker's place, so that no use fails for lack
-    /// of room.
+    /// The places of single-use records and markers. A record already holds the place of its marker, so that no use
+    /// fails because the store is full.
     let markers: Places
     /// The places of replaceable records, as many as for sessions.
     let replaceables: Places
-    /// The places of ids that were presented once. There are as many as for markers, but they are separate, so that a
-    /// client cannot use up the places of one kind with another.
+    /// The places of ids that were presented once. There are as many as for markers, but they are separate, so that
+    /// neither kind can use up the places of the other.
     let onces: Places
     /// The places of ends that are remembered for as long as a session that they ended could have lived.
     let ends: Places

@@ -111,7 +111,7 @@ extension MemoryRecords {
         } else if standing != nil {
             return .changed
         }
-        // The new record takes over the place of the replaced one.
+        // The new record takes over the place of the replaced record.
         if self.forget(draft.key) == nil {
             guard self.limits.replaceables.take() else { throw .full }
         }
@@ -126,7 +126,7 @@ extension MemoryRecords {
         !self.hasEnded(draft.key.lineage) && self.isCurrent(draft.terms.owner)
     }
 
-    /// Writes a record whose place has been taken and whose lineage has not ended.
+    /// Writes a record. The caller has taken its place, and its lineage has not ended.
     private mutating func write(_ draft: OpaqueDraft) {
         let record = OpaqueRecord(
             bytes: draft.bytes,

@@ -2,7 +2,7 @@ import Cryptography
 import Vocabulary
 
 /// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
-/// its marker and the session that it creates is atomic under one lock. The value does no locking.
+/// its marker and the session that it creates is atomic under one lock. The caller does the locking.
 struct MemoryRecords {
     enum Content {
         case session(Stored<Session>)
@@ -12,7 +12,7 @@ struct MemoryRecords {
         var session: Stored<Session>? { if case .session(let stored) = self { stored } else { nil } }
         var opaque: OpaqueRecord? { if case .opaque(let record) = self { record } else { nil } }
 
-        /// The subject with whose sessions the record ends, and the epoch under which the record was written.
+        /// The subject and the epoch of the record. The record ends with the subject's sessions.
         var owner: RecordOwner? {
             switch self {
             case .session(let stored): RecordOwner(subject: stored.record.subject, epoch: stored.record.epoch)
@@ -44,7 +44,7 @@ struct MemoryRecords {
         var due: UnixTime
     }
 
-    /// Something, other than a record, that is forgotten at a deadline.
+    /// A marker or an ended lineage that is forgotten at a deadline.
     enum Due {
         case marker(RecordKey)
         case end(Lineage)
@@ -52,7 +52,7 @@ struct MemoryRecords {
 
     let limits: MemoryLimits
     private let subjects: SubjectDirectory
-    /// The sessions and other records, found by key, by lineage and by the subject with whose sessions they end.
+    /// The records, found by key, lineage and owner. Listed sessions are also found by email address.
     private var kept = PlaceTable<Kept>()
     private var deadlines = DeadlineQueue<Int32>()
     var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
@@ -80,7 +80,7 @@ struct MemoryRecords {
         return stored
     }
 
-    /// Returns the reason why there is no session under `key`; `nil` if nothing is known about one.
+    /// Returns the reason why there is no session under `key`; `nil` if the reason is not known.
     func absence(of key: RecordKey) -> Reason? {
         self.past[key.digest] ?? (self.hasEnded(key.lineage) ? .sessionRevoked : nil)
     }
@@ -152,7 +152,7 @@ struct MemoryRecords {
         self.schedule(.end(lineage), due: memory.until)
     }
 
-    /// Removes a record of the subject that was written before `epoch`, and returns the time when it would have ended.
+    /// Removes one record of the subject from an epoch before `epoch`, and returns the time when it would have expired.
     /// `nil` if there is no such record.
     mutating func removeOne(of subject: String, bornBefore epoch: UInt64) -> UnixTime? {
         let place = self.kept.first(subject.hashValue) { kept in
@@ -163,14 +163,14 @@ struct MemoryRecords {
     }
 
     /// Returns the keys of the wanted sessions that `hash` finds, and when each began. If there are more than `limit`,
-    /// only the latest are returned.
+    /// only `limit` are returned: the latest, unless places were reused.
     func sessions(
         _ hash: Int,
         limit: Int,
         where isWanted: (Session) -> Bool
     ) -> [(key: RecordKey, began: UnixTime)] {
         var found: [(key: RecordKey, began: UnixTime)] = []
-        // The latest come first, except in places that were used before.
+        // The latest sessions come first, except those in reused places.
         self.kept.forEach(hash) { _, kept in
             if let session = kept.content.session?.record, session.isListed, isWanted(session) {
                 found.append((kept.key, session.issuedAt))
@@ -180,8 +180,8 @@ struct MemoryRecords {
         return found
     }
 
-    /// Returns at most `limit` sessions from the places below `end`, the latest first, looking at no more than `looks`
-    /// places. Also returns the place where it stopped; 0 if no places are left.
+    /// Returns at most `limit` sessions from the places below `end`, in descending order, looking at no more than
+    /// `looks` places. Also returns the place where it stopped; 0 if no places are left.
     func sessions(below end: Int64, limit: Int, looks: Int32) -> (keys: [RecordKey], end: Int64) {
         var keys: [RecordKey] = []
         let first = Int32(clamping: min(end, Int64(self.kept.end)))
@@ -235,14 +235,14 @@ struct MemoryRecords {
         return left == 0
     }
 
-    /// Adds the deadline of something that is not a record.
+    /// Adds the deadline of a marker or an ended lineage.
     mutating func schedule(_ due: Due, due time: UnixTime) { self.otherDeadlines.push(due, due: time) }
 
     // MARK: Steps
 
     func newVersion() -> RecordVersion { RecordVersion(value: self.limits.newVersion()) }
 
-    /// Returns the record under `key` that is not a session.
+    /// Returns the single-use or replaceable record under `key`.
     func opaque(_ key: RecordKey) -> OpaqueRecord? { self.place(of: key).flatMap { self.kept[$0]?.content.opaque } }
 
     /// Reports whether the record has neither expired nor idled out, and was written under its subject's current epoch.
@@ -258,14 +258,13 @@ struct MemoryRecords {
 
     private func place(of key: RecordKey) -> Int32? { self.kept.first(key.hashValue) { $0.key == key } }
 
-    /// Writes a session whose place in the limits has been taken and whose lineage has not ended.
+    /// Writes a session. The caller has taken its place in the limits, and its lineage has not ended.
     mutating func write(_ new: NewSession, at now: UnixTime) {
         var session = new.session
         session.epoch = self.subjects.epoch(of: session.subject)
         self.keep(.session(Stored(record: session, version: self.newVersion(), usedAt: now)), under: new.key)
     }
 
-    /// Stores a new record under `key`.
     mutating func keep(_ content: Content, under key: RecordKey) {
         let deadline = content.deadline
         var hashes = [key.hashValue, key.lineage.hashValue]
@@ -323,12 +322,12 @@ struct MemoryRecords {
         self.remove(place, for: reason)
     }
 
-    /// Removes a session, which ends for `reason`; `nil` if another session replaces it.
+    /// Removes a session that ends for `reason`. The reason is `nil` if another session replaces it.
     mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
         if let place = self.place(of: key), self.kept[place]?.content.session != nil { self.remove(place, for: reason) }
     }
 
-    /// Removes a record that is not a session and gives back its place in the limits.
+    /// Removes a single-use or replaceable record and gives back its place in the limits.
     mutating func removeRecord(_ key: RecordKey) {
         if let place = self.place(of: key), self.kept[place]?.content.opaque != nil { self.remove(place, for: nil) }
     }

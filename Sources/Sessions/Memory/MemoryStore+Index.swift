@@ -26,7 +26,7 @@ extension MemoryStore {
     /// The maximum number of places that one page looks at, so that no event loop waits long for the lock of a shard.
     private static let looksPerPage: Int32 = 2048
 
-    /// Returns a page of sessions. An `IndexPlace` is a shard and the place in it below which the next page begins.
+    /// Returns a page of sessions. An `IndexPlace` is a shard and a place in it. The next page begins below it.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let numbers = place?.numbers ?? [0, .max]
         guard numbers.count == 2, let number = Int(exactly: numbers[0]), self.shards.indices.contains(number) else {
@@ -51,7 +51,7 @@ extension MemoryStore {
             }
             return loop.makeSucceededFuture(SessionSample(noted: keys.count, drawn: keys.count, keys: keys))
         }
-        // A place is chosen among all places, so that each has the same chance; some places have no session.
+        // Each place of all shards has the same chance to be chosen. Some places have no session.
         var keys: [RecordKey] = []
         for _ in 0..<Self.sampleSize {
             var chosen = Int.random(in: 0..<count)

@@ -20,7 +20,7 @@ package final class MemoryStore: RecordStore {
     private static let shardCount = 16
     /// The number of expired records that each write removes: more than one, so that removal keeps up with writing.
     private static let collectedPerWrite = 4
-    /// The number of records that are removed under one lock of a shard, so that no event loop waits long for the lock.
+    /// The number of records removed while a shard is locked once, so that no event loop waits long for the lock.
     private static let collectedPerHold = 64
 
     let shards: [Shard]
@@ -37,9 +37,8 @@ package final class MemoryStore: RecordStore {
     private let recallsUntil: UnixTime
     private let lapsed: LapseReceiver
 
-    /// Creates a store with room for `maxSessions` sessions and as many replaceable records, for `maxMarkers`
-    /// single-use records and markers together, and for as many ids that are presented once. The store reports ends to
-    /// `caches`.
+    /// Creates a store for at most `maxSessions` sessions, `maxSessions` replaceable records, `maxMarkers` single-use
+    /// records and markers together, and `maxMarkers` ids that were presented once. It reports ends to `caches`.
     ///
     /// - Parameters:
     ///   - longestSession: The longest life of a session of the previous process.
@@ -149,7 +148,7 @@ package final class MemoryStore: RecordStore {
         return ended
     }
 
-    /// Removes the records of a subject that were written before `epoch`.
+    /// Removes the records of a subject from epochs before `epoch`.
     private func makeRoom(after subject: String, _ epoch: UInt64, on loop: any EventLoop) {
         var (shards, bornUntil) = (self.shards[...], self.clock.now())
         self.caches.slices(on: loop.inEventLoop ? loop : nil).run {

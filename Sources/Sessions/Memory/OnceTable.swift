@@ -3,7 +3,7 @@ import Vocabulary
 
 /// The ids that were presented once, each kept for as long as it must be remembered. No id is evicted early.
 final class OnceTable: Sendable {
-    /// An id with its hash, which is slow to compute and is needed several times.
+    /// An id with its hash. The hash is computed once, because that is slow and the hash is needed several times.
     private struct Key: Sendable, Hashable {
         let id: OnceID
         let value: Int

@@ -1,14 +1,14 @@
 import Synchronization
 import Vocabulary
 
-/// The epochs of the subjects whose sessions were ended. An epoch is the time when it began, in milliseconds.
+/// The epochs of subjects whose sessions were ended. An epoch is the end's time in milliseconds, or a little later.
 ///
-/// The locks of the directory are innermost: a shard of records may take one while it holds its own, never the reverse.
+/// The locks are innermost: a shard of records may take one while it holds its own lock, never the reverse.
 final class SubjectDirectory: Sendable {
-    /// The epoch of a subject whose sessions were never ended, and which is not in the directory.
+    /// The epoch of a subject that is not in the directory, because no end of its sessions is remembered.
     private static let firstEpoch: UInt64 = 0
-    /// The minimum time for which an end with a place is remembered: the usual maximum life of a provider's token. The
-    /// end also applies to tokens that the gateway has not seen (`ForeignSessions`).
+    /// The minimum time for which an end that holds a place is remembered: the usual maximum life of a provider's
+    /// token. The end also applies to tokens that the gateway has not seen (`ForeignSessions`).
     private static let leastMemory = Duration.seconds(86_400)
 
     private struct Entry {
@@ -40,7 +40,6 @@ final class SubjectDirectory: Sendable {
         self.shards[Int(UInt(bitPattern: subject.hashValue) % UInt(self.shards.count))]
     }
 
-    /// Returns the subject's current epoch.
     func epoch(of subject: String) -> UInt64 {
         self.shard(of: subject).part.withLock { $0.entries[subject]?.epoch ?? Self.firstEpoch }
     }

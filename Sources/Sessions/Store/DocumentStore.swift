@@ -33,7 +33,7 @@ package struct DocumentKey: Sendable, Hashable {
     package static let longestID = 512
 }
 
-/// The name of a document in the changes that a store reports. It does not reveal the document's id.
+/// The name of a document in the changes that a store reports. In a shared store, it does not reveal the id.
 package struct DocumentName: Sendable, Hashable {
     package let collection: String
     package let name: String

@@ -53,7 +53,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Returns the answer as a future of `loop`, which must be the loop on which the question was asked.
+    /// Returns the answer as a future of `loop`. The question must have been asked on `loop`.
     @inlinable package func future(on loop: any EventLoop) -> EventLoopFuture<Value> {
         switch self {
         case .now(let result): loop.makeCompletedFuture(result)

@@ -41,7 +41,7 @@ package protocol OnceStore: Sendable {
     /// `lifetime`; presenting it again does not prolong that.
     ///
     /// Fails with `.full` if the id cannot be remembered, and with `.unavailable` if it is unknown whether it was
-    /// presented before. The caller must treat neither as a first time. If an answer is lost, the id may be remembered.
+    /// presented before. An error must not be treated as a first time. If an answer is lost, the id may be remembered.
     func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool>
 }
 

@@ -76,7 +76,7 @@ extension ReplaceableStore {
         self.eventualReplace(key, judged: judged, with: record, attempt: attempt, on: loop).future(on: loop)
     }
 
-    /// Writes a record if none exists; the answer is `.changed` if one does.
+    /// Writes a new record. The answer is `.changed` if the record exists already.
     package func create<Record: ReplaceableRecord>(
         _ record: Record,
         key: RecordKey,

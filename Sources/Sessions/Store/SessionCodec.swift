@@ -82,7 +82,7 @@ extension Session {
     private static let aloneBit: UInt8 = 0x40
     /// Added to the form of a session in which somebody acts for the user.
     private static let actorBit: UInt8 = 0x20
-    /// Added to the form of a session that includes the name of its realm. Without it, the realm is the default one.
+    /// Added to the form of a session that includes the name of its realm. Without the bit, the realm is the default.
     private static let realmBit: UInt8 = 0x10
     /// Added to the form of a session whose cookie outlives the browser's run (`isPersistent`).
     private static let persistentBit: UInt8 = 0x08

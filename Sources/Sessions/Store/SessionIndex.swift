@@ -8,8 +8,8 @@ package protocol SessionIndex: Sendable {
     /// latest `listCapacity` are returned.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
-    /// Returns the keys of the sessions whose users had this email address when they began, in any order. Of the
-    /// sessions listed under one secret, only the latest `listCapacity` are returned.
+    /// Returns the keys of the sessions that began with this email address of the user, in any order. Of the sessions
+    /// listed under one secret, only the latest `listCapacity` are returned.
     func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
     /// Returns a page of all sessions, in an order that the store chooses.
@@ -35,7 +35,7 @@ extension SessionIndex {
 package struct IndexPlace: Sendable, Hashable {
     package let numbers: [Int64]
 
-    /// The maximum number of numbers, which is enough for every store.
+    /// The maximum number of numbers. It is enough for every store.
     private static let most = 4
 
     package init(_ numbers: [Int64]) {
@@ -71,11 +71,11 @@ package struct SessionPage: Sendable {
 
 /// A random sample of all sessions.
 package struct SessionSample: Sendable {
-    /// The number of all sessions in the index, including those that have ended.
+    /// The number of all entries in the index, including entries without a live session.
     package var noted: Int
-    /// The number of sessions that were drawn, some possibly twice; equal to `noted` if all were drawn.
+    /// The number of entries that were drawn, some possibly twice; equal to `noted` if all were drawn.
     package var drawn: Int
-    /// The keys of the sessions that were drawn, without some that have certainly ended.
+    /// The keys of the drawn sessions. Entries that certainly have no live session may be left out.
     package var keys: [RecordKey]
 
     package init(noted: Int, drawn: Int, keys: [RecordKey]) {

@@ -95,12 +95,12 @@ package enum PresentedEnd: Sendable {
 package enum Invalidation: Sendable, Hashable {
     /// A session ended.
     case session(RecordKey)
-    /// A session's record was replaced, removed or written. It is read again before it is used.
+    /// A session's record was replaced, removed or written. The session is read again before it is used.
     case sessionRecord(RecordKey)
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
-    /// Everything that the client with this id got before `before`; `nil` also ends everything that it gets later.
+    /// Everything that the client got before `before`; if that is `nil`, also everything that the client gets later.
     case client(String, before: UnixTime?)
     /// A replaceable record ended or changed.
     case record(RecordKey)
@@ -113,8 +113,8 @@ package enum Invalidation: Sendable, Hashable {
 /// The result of looking for a session.
 package enum SessionFinding: Sendable {
     case live(Stored<Session>)
-    /// There is no live session, for this reason, as far as the store knows it. The reason is `session.unknown`, or one
-    /// that is for the logs only (`Reason.told`).
+    /// There is no live session. The reason is the best that the store knows: `session.unknown`, or a reason that only
+    /// the logs show (`Reason.told`).
     case absent(Reason)
 
     /// The live session; `nil` if it was not found.
@@ -201,7 +201,7 @@ package protocol SessionStore: Sendable {
     /// Counts the live sessions among these sessions of the subject, without access tokens (`Session.isListed`).
     func liveCount(of subject: String, _ sessions: [RecordKey], on loop: any EventLoop) -> EventLoopFuture<Int>
 
-    /// Records a use of the session now, which extends its idle deadline. If the call is lost, the session ends early.
+    /// Records a use of the session now, to extend its idle deadline. If the call is lost, the session ends early.
     func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Ends one session and returns true if it existed.
@@ -213,7 +213,7 @@ package protocol SessionStore: Sendable {
     /// Ends the session that a presented token names, whatever its state. A sign-out whose first try was not confirmed
     /// is repeated, and must not succeed before it is certain that the session cannot come back.
     ///
-    /// - Parameter reach: Returns what ends together with the session, which may have ended before.
+    /// - Parameter reach: Returns what ends together with the session. The session may have ended before.
     func end(
         presented key: RecordKey,
         reaching reach: @escaping @Sendable (Session) -> EndReach,
@@ -232,8 +232,8 @@ package protocol SessionStore: Sendable {
     /// later if they ended several times at once, and 0 if they never ended.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 
-    /// Returns the time of the clock that sets epochs. An end that begins after this call has no earlier epoch, except
-    /// in a Redis Cluster, where it may be earlier by as much as the clocks of the primaries differ.
+    /// Returns the time of the clock that sets epochs. The epoch of an end that begins after this call is not earlier
+    /// than this time. In a Redis Cluster, it may be earlier by as much as the clocks of the primaries differ.
     func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime>
 }
 

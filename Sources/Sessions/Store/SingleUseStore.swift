@@ -1,7 +1,7 @@
 package import NIOCore
 package import Vocabulary
 
-/// A kind of record that is used once: a transfer token, a code, a ticket. Its use replaces it with a marker.
+/// A kind of record that is used once: a transfer token, a code, a ticket. A use replaces the record with a marker.
 ///
 /// Single use never fails open. If there are replicas, a use is acknowledged only after a replica has it. A record
 /// written before the store's primary was replaced or restarted is never used.
@@ -16,7 +16,7 @@ extension SingleUseRecord {
 
 /// Rules for single-use records of every kind.
 package enum SingleUse {
-    /// The lifetime of a marker, much longer than `StoredRecord.longestLife`, so that a replay is recognised.
+    /// The lifetime of a marker, at least that of every single-use record, so that a replay is recognised.
     package static let markerLife = Duration.seconds(3600)
 }
 
@@ -124,8 +124,8 @@ package protocol SingleUseStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption>
 
-    /// Makes sure that the marker will not be lost. The attempt that left the marker calls this before its result is
-    /// reported: its first answer may have been withheld because the marker was not yet safe.
+    /// Makes sure that the marker will not be lost. This must be called before the result of the attempt that left the
+    /// marker is reported: the attempt's first answer may have been withheld because the marker was not yet safe.
     ///
     /// Fails with `.unavailable` if the marker may still be lost, or is gone.
     func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>

@@ -36,7 +36,7 @@ package struct RecordTerms: Sendable, Hashable {
     /// The time when the lifetime began; a record that replaces another keeps this time.
     package var since: UnixTime
     package var expiresAt: UnixTime
-    /// The subject with whose sessions the record ends, and the record's epoch; `nil` while no subject is known.
+    /// The record ends with the sessions of this subject and epoch; `nil` while no subject is known.
     package var owner: RecordOwner?
     /// The session that must still exist if the record is used to create something.
     package var parent: RecordKey?

@@ -38,7 +38,7 @@ extension CompactWriter {
 }
 
 extension CompactReader {
-    /// The valid milliseconds of times and durations. Sums of valid values do not overflow.
+    /// The valid range of times and durations in milliseconds. Sums of valid values do not overflow.
     private static let milliseconds: ClosedRange<Int64> = (-1 << 52)...(1 << 52)
 
     /// Reads a time, as `CompactWriter` wrote it.

@@ -4,7 +4,7 @@ package import Vocabulary
 package struct ClientDefinition: Sendable, Equatable {
     /// The members of the object. Unknown members are kept and ignored.
     package var members: JSONValue
-    /// The secret that replaces the one in `client_secret_file`; `nil` if no secret was set at run time.
+    /// The secret that replaces the secret in `client_secret_file`; `nil` if no secret was set at run time.
     package var secret: Secret?
 
     package init(members: JSONValue, secret: Secret? = nil) {

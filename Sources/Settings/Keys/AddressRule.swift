@@ -36,7 +36,7 @@ extension TextRule {
         return .address(ListenAddress(host: String(host), port: port))
     }
 
-    /// An address or a network of trusted proxies.
+    /// An address, or a block of addresses in CIDR notation.
     static let addressBlock = TextRule(
         "CIDR",
         allowed: "an address or a block of addresses such as 10.0.0.0/8 or 2001:db8::/32",
@@ -126,7 +126,7 @@ extension TextRule {
         return try TextRule.clientID.read(text)
     }
 
-    /// The `Host` that an app gets.
+    /// The `Host` that an app gets: a fixed one, or `client` for the host and port of `public_url`.
     static let hostHeader = TextRule(
         "client | host[:port]",
         allowed: "client, or a host with or without a port",
@@ -136,7 +136,7 @@ extension TextRule {
         do { return try TextRule.authority.read(text) } catch { throw SyntaxFault("write client or app.internal:8080") }
     }
 
-    /// A `Host` that the gateway sends.
+    /// The `Host` of requests that the gateway sends without a client.
     static let authority = TextRule(
         "host[:port]",
         allowed: "a host with or without a port",
@@ -151,7 +151,7 @@ extension TextRule {
         return .text(port.map { "\(host):\($0)" } ?? host)
     }
 
-    /// A server name for TLS, which cannot be an address (RFC 6066 3).
+    /// A server name for TLS. It cannot be an address (RFC 6066 3).
     static let serverName = TextRule(
         "name",
         allowed: "a host name such as app.internal",
@@ -175,7 +175,7 @@ extension ListenAddress {
 extension TextRule {
     /// The scheme of a Unix domain socket.
     static let socketScheme = "unix:"
-    /// The maximum length of a socket's path. Linux has 108 bytes for it, including the final NUL.
+    /// The maximum length of a socket's path. Linux allows 108 bytes, including the final NUL.
     private static let longestSocketPath = 107
     /// The beginnings of socket addresses in other products.
     private static let foreignSockets = ["http+unix:", "http://unix:", "unix//", "unix@"]

@@ -266,8 +266,8 @@ package enum ForeignKeys {
             .meaning
     }
 
-    /// Returns what to write instead of the unknown key `name` at `path`, its path in the file, such as
-    /// `hosts[0].routes[2].groups`; `nil` if there is no advice.
+    /// Returns what to write instead of the unknown key `name`; `nil` if there is no advice. `path` is the path of the
+    /// key in the file, such as `hosts[0].routes[2].groups`.
     package static func sentence(for name: String, at path: String) -> String? {
         var section = path.dropLast(name.count).split(separator: ".").map { $0.prefix { $0 != "[" } }
         // Routes of hosts have the keys of top-level routes, and elements of `providers` have the keys of `provider`.

@@ -53,7 +53,7 @@ extension TextRule {
         let isBase64 = [parts.salt, parts.hash].allSatisfy { part in
             part.utf8.allSatisfy { $0.isAlphanumeric || parts.signs.contains($0) } && part.utf8.count % 4 != 1
         }
-        // 8 bytes of salt and 32 of hash have 11 and 43 characters.
+        // In base64, 8 bytes of salt have 11 characters, and 32 bytes of hash have 43.
         guard isBase64, (11...171).contains(parts.salt.utf8.count), (43...171).contains(parts.hash.utf8.count) else {
             throw SyntaxFault("give 8 bytes of salt or more and 32 bytes of hash or more, in base64 without padding")
         }
@@ -75,7 +75,7 @@ extension TextRule {
     }
 }
 
-/// The parts of a scrypt hash in either of its forms.
+/// The parts of a scrypt hash, written with colons or as a PHC string.
 private struct ScryptParts {
     /// True for a PHC string: its first cost is the logarithm of N, and salt and hash are in standard base64.
     let isPHC: Bool

@@ -33,8 +33,8 @@ extension TextRule {
 
     /// Decodes the escapes of a pattern: `/%C3%BC/**` becomes `/ü/**`.
     ///
-    /// - Throws: If an escape encodes a character that no route can have, because apps read it in two ways, or a
-    ///   character that has a meaning in patterns.
+    /// - Throws: If an escape is malformed or not UTF-8, or encodes `/`, because apps read it in two ways, or `*`,
+    ///   because it has a meaning in patterns.
     private static func decoded(pattern: String) throws(SyntaxFault) -> String {
         guard pattern.utf8.contains(UInt8(ascii: "%")) else { return pattern }
         let plain = pattern.utf8.filter { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") }.count
@@ -59,7 +59,7 @@ extension TextRule {
         return .text(text)
     }
 
-    /// The beginning of a path, which is compared byte by byte. No byte that is allowed has another common spelling.
+    /// The beginning of a path. Paths are compared byte by byte, because no allowed byte has another common spelling.
     static let pathPrefix = TextRule(
         "path prefix",
         allowed: "the beginning of a path such as /app or /api/v2",

@@ -69,7 +69,7 @@ extension TextRule {
         return .text(text)
     }.hidingQuery
 
-    /// A copy of this rule that hides the query of the URL, which may contain a key.
+    /// A copy of this rule that hides the query of the URL. The query may contain a key.
     private var hidingQuery: TextRule {
         var rule = self
         rule.hidesQuery = true
@@ -112,10 +112,10 @@ extension TextRule {
         }
     }
 
-    /// The value that means no proxy, even if the environment names one.
+    /// The value that means no proxy, even if the environment names a proxy.
     static let noProxy = "none"
 
-    /// The proxy for the calls to a provider, which may contain a password.
+    /// The proxy for the calls to a provider. The value may contain a password.
     static let httpProxy = TextRule(
         "proxy",
         allowed: "http://host:port, with user:password@ before the host if the proxy asks for them, or none",
@@ -216,7 +216,7 @@ extension TextRule {
         return .text(text)
     }
 
-    /// One value of the parameter `acr_values` or of the claims `acr` and `amr`, which have no spaces (OpenID Connect
+    /// One value of the parameter `acr_values` or of the claims `acr` and `amr`. A value has no spaces (OpenID Connect
     /// Core 3.1.2.1).
     static let contextClass = TextRule(
         "value",
@@ -264,12 +264,12 @@ extension TextRule {
         return .text("\(parts[0].asciiLowercased)@\(domain)")
     }
 
-    /// The domain of verified email addresses whose users may sign in, in lower case.
+    /// A domain, in lower case. Users with a verified email address in this domain may sign in.
     static let emailDomain = Self.emailDomain(
         insteadOfAll: "remove allow: without it everybody whom the provider knows may sign in"
     )
 
-    /// The domain of email addresses whose users are sent to a provider, in lower case.
+    /// A domain, in lower case. Users with an email address in this domain are sent to a provider.
     static let signInDomain = Self.emailDomain(
         insteadOfAll: "remove it: users with any other address choose on the sign-in page"
     )

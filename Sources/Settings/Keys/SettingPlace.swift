@@ -24,7 +24,7 @@ protocol SettingsRecord {
 
 /// The place of a key's value in a `Record`.
 struct SettingPlace<Record>: Sendable {
-    /// Stores a value in the record. A value of another type is ignored: it was reported before.
+    /// Stores a value in the record. A value of another type is ignored, because it has been reported.
     let set: @Sendable (_ value: SettingValue, _ record: inout Record) -> Void
 
     init<Value: SettingScalar>(_ path: any WritableKeyPath<Record, Value> & Sendable) {

@@ -2,7 +2,7 @@ import AddressIntelligence
 import Rules
 import Vocabulary
 
-/// A value that is valid by itself. `SettingsBuilder` checks whether it fits the other values.
+/// A value that was checked by itself. `SettingsBuilder` checks whether it fits the other values.
 enum SettingValue: Sendable {
     case boolean(Bool)
     case integer(Int)
@@ -50,7 +50,7 @@ struct Setting: Sendable {
     }
 }
 
-/// A mapping of the settings as written: each value is valid by itself and has its origin.
+/// A mapping of the settings as written, with the origin of each value.
 struct SettingsTree: Sendable {
     var origin: SettingsOrigin
     /// The path of the mapping, e.g. `hosts[0]`; empty for the whole file.
@@ -167,7 +167,7 @@ struct SettingsTree: Sendable {
     /// The place of this mapping, for messages.
     var place: KeyPlace { KeyPlace(origin: self.origin, key: self.key) }
 
-    /// Returns the place of a key, for messages. A missing key is reported at the key `other`, or at the mapping.
+    /// Returns the place of a key, for messages. A missing key has the origin of the key `other`, or of the mapping.
     func place(of name: String, or other: String? = nil) -> KeyPlace {
         let setting = self[name] ?? other.flatMap { self[$0] }
         return KeyPlace(origin: setting?.origin ?? self.origin, key: self.key(of: name))

@@ -8,7 +8,7 @@ package struct SettingsKey: Sendable {
     /// The default as an operator would write it, or in a few words; `nil` if the key has no default.
     package var fallback: String?
     package var isRequired: Bool
-    /// A description of what the key does, in one or two sentences.
+    /// A description of what the key does, in a few sentences.
     package var purpose: String
     /// The name of the key's environment variable; `nil` for the name that follows from the key's path.
     package var environmentName: String?
@@ -61,7 +61,7 @@ package struct SettingsKey: Sendable {
 package indirect enum SettingKind: Sendable {
     case boolean
     case integer(ClosedRange<Int>)
-    /// A duration, or `off`, which is kept as zero.
+    /// A duration, or `off`. `off` is stored as zero.
     case duration(ClosedRange<Duration>, orOff: Bool = false)
     case size(ClosedRange<Int>, orNone: Bool)
     case choice([String])
@@ -82,7 +82,7 @@ package indirect enum SettingKind: Sendable {
     case named(Section)
     /// A mapping of the operator's own names to values of one kind.
     case pairs(name: TextRule, value: SettingKind)
-    /// A mapping with any content, which only the app interprets.
+    /// A mapping with any content. Only the app interprets it.
     case document
 
     /// The type's name in messages and in the reference.
@@ -105,7 +105,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The bounds as an operator would write them; `nil` if the kind has none.
+    /// The bounds as an operator would write them; `nil` if the kind has no bounds.
     package var range: String? {
         switch self {
         case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
@@ -145,7 +145,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The section in a value of this kind, and the step of a path into the section; `nil` if the kind has none.
+    /// The section in a value of this kind, and the step of a path into it; `nil` if the kind has no section.
     package var section: (section: Section, step: String)? {
         switch self {
         case .section(let section), .shorthand(_, let section): (section, "")

@@ -131,7 +131,6 @@ extension TextRule {
         return rule
     }()
 
-    /// The name of an OpenTelemetry attribute.
     static let attributeName = Self.word("attribute name", most: 128, signs: "-._/")
 
     /// Header fields for a collector, in the form of `OTEL_EXPORTER_OTLP_HEADERS`.
@@ -146,7 +145,7 @@ extension TextRule {
 }
 
 extension TelemetrySettings.Field {
-    /// Fields that define how a request is sent and read, which the gateway sets itself.
+    /// Fields that define how a request is sent and read. The gateway sets them itself.
     private static let own = [
         "host", "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive",
         "expect", "te", "trailer", "upgrade",
@@ -154,7 +153,7 @@ extension TelemetrySettings.Field {
 
     /// Reads the fields in `name=value,name=value`.
     ///
-    /// - Throws: Advice that shows no part of the text.
+    /// - Throws: Advice that shows no part of the text, except the name of a field that the gateway sets.
     static func all(in text: String) throws(SyntaxFault) -> [Self] {
         var fields: [Self] = []
         for (name, value) in try nameValuePairs(in: text) {

@@ -10,7 +10,7 @@ package struct TextRule: Sendable {
     package var allowed: String
     /// A regular expression for the JSON schema. It may be looser than `read`, but never stricter.
     package var pattern: String?
-    /// The bounds if the text is a number, which YAML reads as a number if it has no quotes.
+    /// The bounds if the text is a number. Without quotes, YAML reads the text as a number.
     package var bounds: ClosedRange<Int>?
     /// True if the text is a URL whose query may contain a secret and is never shown.
     var hidesQuery = false
@@ -234,8 +234,8 @@ extension TextRule {
     /// The path to a value of the session.
     static let sessionPath = Self.sessionPath(in: IdentitySettings.pathRoots)
 
-    /// The path to a value of the session, to a token of its provider or to a value of the client's certificate, for an
-    /// identity field.
+    /// The path to a value for an identity field: a value of the session, a token of the session's provider, or a value
+    /// of the client's certificate.
     static let fieldPath = Self.sessionPath(
         in: IdentitySettings.pathRoots + IdentitySettings.tokenPaths + IdentitySettings.certificatePaths
     )

@@ -2,8 +2,8 @@ package import Vocabulary
 
 /// The clients of the file, and the check of clients that replace them at run time.
 ///
-/// A change is checked by building the whole settings again with the changed clients, from the tree of the file and the
-/// files that were read with it. No client is accepted that the file could not contain.
+/// A change is checked by building the whole settings again with the changed clients, from the tree of the settings
+/// file and the files that were read with it. A client that the file could not contain is rejected.
 package struct ClientBase: Sendable, CustomReflectable {
     /// The builder with the tree of the file; `nil` if there is no file.
     private var builder: SettingsBuilder?
@@ -19,10 +19,11 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// The ids of the clients that have a secret in a file.
     package private(set) var withSecretFile: Set<String> = []
 
-    /// Creates a value without a file: it has no client and accepts none.
+    /// Creates a value without a file. It has no clients and accepts no client.
     package init() {}
 
-    /// - Parameter builder: A builder that has built nothing yet. Its files repeat the results of their first read.
+    /// - Parameter builder: A builder that has built nothing yet. Reading its files again gives the results of the
+    ///   first read.
     init(_ builder: SettingsBuilder, native: SessionSettings.Lifetimes) {
         self.builder = builder
         let trees = builder.tree.trees("clients").compactMap { tree in
@@ -61,10 +62,10 @@ package struct ClientBase: Sendable, CustomReflectable {
         return members.merged(with: ClientObject.members(of: tree))
     }
 
-    /// Returns the clients, with some of them changed.
+    /// Returns all clients after these changes.
     ///
     /// - Parameter changes: The clients that differ from the file or are not in it, by id; `nil` for a deleted client.
-    /// - Throws: The fault of a client, or of a setting that depends on it.
+    /// - Throws: The fault of a client, or of a setting that depends on a client.
     package func clients(changed changes: [String: ClientDefinition?]) throws(ClientFault) -> [ClientSettings] {
         guard var builder = self.builder else { return [] }
         var elements: [Setting] = []
@@ -93,7 +94,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         return settings.clients
     }
 
-    /// Builds a changed client. It keeps the files of `written`, the client in the file (`nil` for a new client).
+    /// Builds a changed client, with the files of `written`: the client in the file, or `nil` for a new client.
     private func setting(
         _ definition: ClientDefinition,
         _ id: String,
@@ -105,7 +106,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         if let problem = object.problems.first { throw ClientFault(clientID: id, problem) }
         for key in ClientObject.fileKeys { tree[key] = written?[key] }
         if let secret = definition.secret {
-            // No path in the file can equal this one, because those have no NUL.
+            // No path in the file can equal this path, because paths in the file have no NUL.
             let place = "\0client_secret of \(id)"
             files = files.adding(secret.bytes, at: place)
             tree["client_secret_file"] = Setting(value: .text(place), origin: .builtIn, shown: "client_secret")

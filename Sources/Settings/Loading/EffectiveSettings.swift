@@ -14,7 +14,7 @@ enum EffectiveSettings {
         }
     }
 
-    /// Returns, by key, the values that follow from other keys or the machine, which the table describes in words.
+    /// Returns the values that follow from other keys or the machine, by key. The table describes them in words.
     private static func valuesInUse(_ settings: Settings, _ tree: SettingsTree) -> [String: String] {
         var values = ["event_loops": "\(settings.eventLoops)", "session.cookie": self.cookieName(settings)]
         for (index, host) in settings.hosts.enumerated() {
@@ -51,7 +51,7 @@ enum EffectiveSettings {
         }
     }
 
-    /// Returns the name of the session cookie, which differs on hosts with plain http.
+    /// Returns the name of the session cookie. It may differ on hosts with plain http.
     private static func cookieName(_ settings: Settings) -> String {
         let name = settings.session.cookieName
         let plain = CookieReach.plain.name(name)

@@ -3,7 +3,7 @@ import Vocabulary
 /// Applies `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
 struct EnvironmentOverlay {
     static let prefix = "SALLYPORT_"
-    /// The variable with the path of the settings file, which has no key.
+    /// The variable with the path of the settings file. No key has this path.
     static let fileVariable = "SALLYPORT_CONFIG"
 
     private(set) var problems: [SettingsProblem] = []
@@ -15,7 +15,6 @@ struct EnvironmentOverlay {
         var kind: SettingKind
     }
 
-    /// Every variable by name.
     static let variables: [String: Variable] = {
         var variables: [String: Variable] = [:]
         func collect(_ section: Section, _ path: [String]) {
@@ -37,7 +36,7 @@ struct EnvironmentOverlay {
     /// Returns the name that follows from a key's path. A few keys have a shorter name instead.
     private static func name(of path: [String]) -> String { self.prefix + path.joined(separator: "_").uppercased() }
 
-    /// Returns the keys that these variables set, and the mappings that lead to them.
+    /// Returns the keys that these variables set, and the mappings that contain these keys.
     static func keys(setBy environment: [String: String]) -> Set<String> {
         let paths = environment.keys.compactMap { self.variables[$0]?.path }
         return Set(paths.flatMap { path in path.indices.map { path[...$0].joined(separator: ".") } })

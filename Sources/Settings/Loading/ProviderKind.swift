@@ -55,7 +55,6 @@ extension ProviderKind {
     /// The kind with this key; `nil` if no kind has it.
     static func named(_ key: String) -> ProviderKind? { self.all.first { $0.key == key } }
 
-    /// The kind of these settings.
     static func of(_ settings: any ProviderSettings) -> ProviderKind? { self.named(type(of: settings).key) }
 
     /// The keys of all kinds in a sentence, such as `provider.oidc or provider.static`.
@@ -71,7 +70,7 @@ extension Section {
     /// The keys of `provider`, the only provider with which users sign in.
     static let provider = Section(Self.kinds + Self.outgoing)
 
-    /// The keys of the kinds of providers, which exclude each other.
+    /// The keys of the kinds of providers. These keys exclude each other.
     private static let kinds = ProviderKind.all.enumerated().map { index, kind in
         let rule = index == 0 ? " This key and the next four exclude each other." : ""
         return SettingsKey(kind.key, .section(kind.table), kind.purpose + rule)

@@ -4,9 +4,9 @@ import Vocabulary
 /// A variable that Kubernetes sets in each container of a namespace for a service ("service links"). The service
 /// `sallyport-redis` sets `SALLYPORT_REDIS_SERVICE_HOST` and others, which look like settings of the gateway.
 ///
-/// Both name and value must have the shape of a service link, so that a misspelt setting is not taken for one.
+/// Both name and value must have the shape of a service link, so that no misspelt setting is ignored as a service link.
 ///
-/// | name after the service's | value |
+/// | rest of the name | value |
 /// |---|---|
 /// | `_SERVICE_HOST` | address |
 /// | `_SERVICE_PORT`, `_SERVICE_PORT_<PORT'S NAME>` | number |

@@ -22,7 +22,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns of apps that no host names, and of hosts that name no app.
+    /// Warns of apps that no host names, of hosts that name no app, and of hosts that Apple and Google do not ask.
     mutating func warnOfApps(_ hosts: [HostSettings], _ clients: [ClientSettings]) {
         guard !self.isPartial else { return }
         for (client, tree) in zip(clients, self.tree.trees("clients").filter { $0.text("client_id") != nil }) {

@@ -14,7 +14,7 @@ extension SettingsBuilder {
         return tree.boolean("enabled") == true ? IdentitySettings.Assertion(claims: claims) : nil
     }
 
-    /// Reports audiences on public routes, and without an assertion unless `enabled: false` is written.
+    /// Reports audiences on public routes, and audiences without an assertion unless `enabled: false` is written.
     mutating func checkAudiences(_ identity: IdentitySettings) {
         let isSaid = self.tree.setting(at: ["identity", "assertion", "enabled"]) != nil
         for route in self.writtenRoutes() where route["audience"] != nil && !self.isPartial {

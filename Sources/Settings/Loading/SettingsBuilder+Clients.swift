@@ -40,7 +40,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns of callbacks that are missing, or that receive a parameter twice.
+    /// Warns of missing callbacks, and of callbacks that would get a parameter twice.
     private mutating func warnOfCallbacks(_ client: ClientSettings, _ tree: SettingsTree) {
         let redirected = ["authorization_code", "implicit"].filter { tree.texts("grant_types")?.contains($0) == true }
         if let grant = redirected.first, client.callbacks.isEmpty {

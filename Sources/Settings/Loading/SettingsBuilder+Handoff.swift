@@ -3,7 +3,7 @@ import Vocabulary
 /// Checks of transfer tokens across the routes of a host.
 extension SettingsBuilder {
     /// Warns of a host whose routes have clients with different bindings. A token is valid on every route, so a thief
-    /// presents it on the route with the weakest binding and gets the same session.
+    /// can present it on the route with the weakest binding and get the session.
     mutating func checkBindings(of host: HostSettings, _ clients: [ClientSettings]) {
         let named = Set(host.routes.compactMap(\.client))
         let taking = clients.filter { named.contains($0.clientID) && ($0.allowsCookie || $0.allowsQuery) }

@@ -1,5 +1,5 @@
-/// The purposes of the gateway's own paths. An only host without a written `endpoints: true` serves only the paths that
-/// have a purpose, and passes all other paths to the app.
+/// The purposes of the gateway's own paths. A single host on which `endpoints: true` is not written serves only paths
+/// with a purpose, and passes all other paths to the app.
 extension SettingsBuilder {
     /// Sets the purposes of each host's endpoints, and the keys that need them.
     func setJobs(_ settings: inout Settings) {

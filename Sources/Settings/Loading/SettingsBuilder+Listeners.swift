@@ -94,7 +94,7 @@ extension SettingsBuilder {
         return listener
     }
 
-    /// Sets the defaults of a listener: TLS if `tls` is set, and the value of `client_certificates` in `tls`.
+    /// Sets the defaults of a listener if `tls` is set: TLS, HTTP/2, and the value of `client_certificates` in `tls`.
     private func setDefaults(_ listener: inout ListenerSettings) {
         guard let tls = self.tree.tree("tls") else { return }
         listener.isSecure = true
@@ -224,7 +224,7 @@ extension SettingsBuilder {
     }
 
     /// Reports peers that are in both `proxy_protocol` and `trusted_proxies`. A proxy must report its clients in one
-    /// way only: before a connection's bytes, or in a field of the requests, which clients could write, too.
+    /// way only: before a connection's bytes, or in a field of the requests. Clients could write this field, too.
     mutating func checkNamers(_ settings: Settings) {
         let listeners = (self.tree.list("listen") ?? []).trees(below: "listen")
         for tree in listeners + [self.tree.tree("redirect_http")].compactMap(\.self) {
@@ -247,7 +247,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the proxies of a list, and reports networks that are larger than any private network.
+    /// Returns the proxies of a list. Reports an empty list, and networks that are larger than any private network.
     ///
     /// - Parameter risk: The consequence if a stranger is in the list.
     mutating func proxies(_ name: String, of tree: SettingsTree, else risk: String) -> [CIDRBlock] {

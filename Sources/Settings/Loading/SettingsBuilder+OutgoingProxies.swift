@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Returns the proxies that the environment names, and reports unusable ones. Needed only for outgoing calls.
+    /// Returns the proxies that the environment names, for outgoing calls. Unusable proxies are reported.
     mutating func environmentProxies() -> OutgoingProxies {
         var proxies = OutgoingProxies()
         proxies.secure = self.proxy(in: ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])

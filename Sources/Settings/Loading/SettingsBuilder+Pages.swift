@@ -55,7 +55,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reports a `change_password_url` that is the gateway's own redirect, which browsers would follow in a loop.
+    /// Reports a `change_password_url` that is the gateway's own redirect. Browsers would follow it in a loop.
     mutating func checkPasswordChange(_ settings: Settings) {
         guard let tree = self.tree.tree("pages"), let url = tree.text("change_password_url").flatMap(RedirectURI.init),
             let origin = url.origin, ServedOrigins(settings.hosts).contains(origin)
@@ -80,7 +80,7 @@ extension SettingsBuilder {
 
     /// Reads a text file of `templates_dir`; `nil` if it is missing or unusable. An unusable file is reported.
     ///
-    /// - Parameter found: The count of existing files, which the function increments.
+    /// - Parameter found: The number of existing files. The function increments it.
     private mutating func file(
         _ name: String,
         in folder: String?,

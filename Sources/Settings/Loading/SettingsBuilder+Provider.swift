@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Choice of providers
 
-    /// The names of all providers. Hosts that choose none have the first one.
+    /// The names of all providers. A host that chooses no provider has the first provider.
     var providerNames: [String] {
         guard self.tree["providers"] != nil else { return [Realm.default.name] }
         return self.tree.trees("providers").compactMap { $0.text("name") }
@@ -11,7 +11,7 @@ extension SettingsBuilder {
 
     /// Returns the providers of a host or client, at least one. Unknown names are reported.
     ///
-    /// - Parameter fallback: The providers of a mapping that names none.
+    /// - Parameter fallback: The providers of a mapping that names no provider.
     mutating func providerNames(chosenBy tree: SettingsTree, else fallback: [String]) -> [String] {
         guard let chosen = self.writtenNames(in: tree) else { return fallback }
         let key = tree["providers"] == nil ? "provider" : "providers"
@@ -54,24 +54,24 @@ extension SettingsBuilder {
         tree.texts("providers") ?? tree.text("provider").map { [$0] }
     }
 
-    /// The provider of hosts that name none, as a list.
+    /// The provider of hosts that name no provider, as a list.
     var firstProvider: [String] { [self.providerNames.first ?? Realm.default.name] }
 
-    /// The providers of each host; the first provider if it names none. At the top level, the keys define providers.
+    /// The providers of each host, by default the first provider. At the top level, the keys define providers.
     var hostProviders: [[String]] {
         guard self.tree["hosts"] != nil else { return [self.firstProvider] }
         return self.tree.trees("hosts").map { self.writtenNames(in: $0) ?? self.firstProvider }
     }
 
-    /// The providers of clients that name none: the first, and those that share some host with it.
+    /// The providers of clients that name no provider: the first provider, and those that share a host with it.
     var usualClientProviders: [String] {
         let lists = self.hostProviders.filter { $0.contains(self.firstProvider[0]) }
         let found = self.providerNames.filter { name in lists.contains { $0.contains(name) } }
         return found.isEmpty ? self.firstProvider : found
     }
 
-    /// The providers whose users' ids are prefixed with the provider's name: those that share some host with another,
-    /// except the very first, whose users keep the names that apps know.
+    /// The providers whose names are prefixed to their users' ids: those that share a host with another provider,
+    /// except the first. The users of the first provider keep the names that apps know.
     var markedProviders: [String] {
         let several = self.hostProviders.filter { $0.count > 1 }
         return self.providerNames.dropFirst().filter { name in several.contains { $0.contains(name) } }
@@ -111,8 +111,8 @@ extension SettingsBuilder {
         return self.named(providers)
     }
 
-    /// Returns the providers with the rules that name their users. A static user whose id could also be the id of
-    /// another provider's user is reported.
+    /// Returns the providers with the rules for the names of their users. A static user is reported if a user of
+    /// another provider could have the same id.
     private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
         let marked = self.markedProviders
         return providers.map { provider in
@@ -179,8 +179,8 @@ extension SettingsBuilder {
         return named
     }
 
-    /// Reports providers that cannot be distinguished. Kratos's cookie and paths can belong to one Kratos only, and the
-    /// users of the settings are one list.
+    /// Reports providers that cannot be distinguished. Kratos's cookie and paths can belong to one Kratos only, and
+    /// there is only one list of static users.
     private mutating func checkTogether(_ providers: [NamedProvider]) {
         let trees = self.tree.trees("providers")
         for (index, provider) in providers.enumerated() {
@@ -236,7 +236,7 @@ extension SettingsBuilder {
                 fix: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
-        // If users can choose among providers, another one may suffice.
+        // If users can choose among providers, another provider may suffice.
         for route in self.writtenRoutes(ofOnly: place.name) {
             self.checkLevel(route, provider, kind, section.key)
             if !provider.signsIn, route.text("unauthenticated") == "login" {

@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: The gateway as a client
 
-    /// Parameters that the gateway sets in every authorization request, and the keys to use instead (RFC 6749 4.1.1,
+    /// Parameters of authorization requests that operators cannot set here, and what to use instead (RFC 6749 4.1.1,
     /// RFC 7636 4.3, RFC 9101, RFC 9449 10, OpenID Connect Core 3.1.2.1).
     private static let ownParameters: [String: String] = [
         "client_id": "use client_id", "scope": "use scopes", "prompt": "use prompt",
@@ -20,7 +20,7 @@ extension SettingsBuilder {
 
     /// Builds the gateway's credentials at a provider; `nil` if the id is missing or was rejected.
     ///
-    /// - Parameter id: The id to use if none is written.
+    /// - Parameter id: The id to use if no id is written.
     mutating func providerClient(_ tree: SettingsTree, id: String? = nil) -> ProviderClientSettings? {
         let secret = self.secret("client_secret_file", of: tree)
         let privateKey = self.privateKey(tree)
@@ -40,7 +40,7 @@ extension SettingsBuilder {
         return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: used)
     }
 
-    /// Checks the secret and the key against the method. Reports a mapping that has both and no method.
+    /// Checks the secret and the key against the method. Reports a mapping with a secret and a key, but no method.
     private mutating func checkAuthentication(_ tree: SettingsTree, _ method: ClientAuthenticationMethod?) {
         if let method {
             let names = AuthenticationKeys(method: "client_authentication", keyFile: "client_key_file")
@@ -106,7 +106,7 @@ extension SettingsBuilder {
 
     // MARK: Authorization requests
 
-    /// Sets the parts of authorization requests from the keys of the provider, which are in `section`.
+    /// Sets the parts of authorization requests from the provider's keys. `section` is the table of these keys.
     mutating func setAuthorization(
         _ authorization: inout AuthorizationRequestSettings,
         _ tree: SettingsTree,
@@ -179,7 +179,7 @@ extension SettingsBuilder {
         return allow
     }
 
-    /// Returns the texts of a list. Reports repeated texts, and empty lists, which could mean everything or nothing.
+    /// Returns the texts of a list. Reports repeated texts. Reports empty lists: they could mean everything or nothing.
     mutating func someTexts(_ name: String, of tree: SettingsTree) -> [String]? {
         guard let texts = tree.texts(name) else { return nil }
         if texts.isEmpty, !self.isPartial {

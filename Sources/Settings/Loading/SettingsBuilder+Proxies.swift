@@ -2,8 +2,8 @@ import AddressIntelligence
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Reports enforced bindings, or warns, if an https host has no TLS here and no setting names the proxy in front.
-    /// Unless `trusted_proxies` or `proxy_protocol` contains that proxy, all clients appear to have its address.
+    /// Reports enforced bindings, or warns, if an https host has no TLS here and no setting names its TLS proxy. Unless
+    /// `trusted_proxies` or `proxy_protocol` contains the proxy, all clients appear to have its address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)

@@ -64,7 +64,7 @@ extension SettingsBuilder {
         return changes
     }
 
-    /// Returns the fields whose values are in files, without their line ends.
+    /// Returns the fields with values in files, without the line ends of the files.
     private mutating func secretFields(_ tree: SettingsTree) -> [FieldChanges.Field] {
         guard let files = tree.tree("set_file") else { return [] }
         return files.entries.compactMap { name, _ in

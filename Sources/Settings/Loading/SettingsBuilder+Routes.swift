@@ -35,14 +35,15 @@ extension SettingsBuilder {
 
     /// Returns every route that was written, in the order of the settings.
     ///
-    /// - Parameter provider: The only provider of the hosts whose routes are returned; `nil` for all routes.
+    /// - Parameter provider: Limits the routes to hosts that have only this provider; `nil` for all routes.
     func writtenRoutes(ofOnly provider: String? = nil) -> [SettingsTree] {
         zip(self.writtenHosts, self.hostProviders).flatMap { host, providers -> [SettingsTree] in
             provider == nil || providers == [provider] ? Self.routes(of: host) : []
         }
     }
 
-    /// Returns the routes of a host as written. If an element of `hosts` has `upstream`, that is its only route.
+    /// Returns the routes of a host as written. An element of `hosts` with `upstream` instead of `routes` has one
+    /// route.
     private static func routes(of host: SettingsTree) -> [SettingsTree] {
         guard !host.key.isEmpty, host["routes"] == nil, let app = host["upstream"] else { return host.trees("routes") }
         var route = SettingsTree(origin: host.origin, key: host.key)
@@ -92,7 +93,7 @@ extension SettingsBuilder {
                 )
             }
             let endpoints = isShorthand || (host.boolean("endpoints") ?? (written.count == 1 && !url.isWildcard))
-            // At the top level, the key defines a provider and chooses none.
+            // At the top level, the key defines a provider and does not choose one.
             let providers =
                 isShorthand ? self.firstProvider : self.providerNames(chosenBy: host, else: self.firstProvider)
             let clients = clients.filter { !Set($0.providers).isDisjoint(with: providers) }
@@ -158,7 +159,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports an element of `hosts` that names its app twice, or not at all.
+    /// Reports an element of `hosts` that has both `upstream` and `routes`, or neither key.
     private mutating func checkWayToApp(_ host: SettingsTree) {
         switch (host["upstream"], host["routes"]) {
         case (_?, let routes?):
@@ -314,7 +315,7 @@ extension SettingsBuilder {
             )
             return
         }
-        // At run time an operator may stop the handoffs of a client, whose tokens are then rejected
+        // At run time an operator may stop the handoffs of a client. The client's tokens are then rejected
         // (`handoff.method_not_allowed`). In the file, a client without a method is a mistake.
         guard route.handoff, !client.allowsCookie, !client.allowsQuery, !self.isPartial, !self.isAtRunTime else {
             return
@@ -327,7 +328,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reports a binding action without a binding, which would have no effect.
+    /// Reports a binding action without a binding, because the action would have no effect.
     private mutating func checkBindingAction(_ tree: SettingsTree, _ route: RouteSettings) {
         guard route.liveBinding == .none, route.bindingAction != .reauthenticate, !self.isPartial,
             let setting = tree["binding_action"]

@@ -90,7 +90,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports a field that is always missing: the rule would have no effect, or not the effect that it describes.
+    /// Reports a field that is missing at a stage of the rule. The rule would not do what it describes.
     private mutating func checkFields(of rule: Rule, _ tree: SettingsTree) {
         for (field, _) in rule.condition.fields {
             let fault: (allowed: String, fix: String)? =

@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Identity
 
-    /// Fields that frame a message, name its host or carry credentials. An identity in one of them would break the
+    /// Fields that frame a message, name its host or carry credentials. An identity in such a field would break the
     /// request.
     private static let reservedFields: Set<String> = [
         "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te",
@@ -13,7 +13,7 @@ extension SettingsBuilder {
         "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token", "x-auth-assertion",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
-    /// Forwarding fields that apps behind oauth2-proxy read (two presets use some) and that no proxy sets by itself.
+    /// Forwarding fields that apps behind oauth2-proxy read and no proxy sets by itself. Two presets use some of them.
     private static let identityForwardedFields: Set<String> = [
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
         "x-forwarded-access-token",
@@ -117,7 +117,7 @@ extension SettingsBuilder {
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
     }
 
-    /// Reports bindings to networks without a source of ASNs, because they would reject every client.
+    /// Reports bindings to networks without a source of ASNs, because such bindings would reject every client.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
         var uses: [(tree: SettingsTree, name: String)] = []
@@ -168,7 +168,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Sets the body limits of routes. A route without its own limit gets the general one.
+    /// Sets the body limits of routes. A route without its own limit gets `limits.body`.
     func setBodyLimits(_ settings: inout Settings) {
         var written = self.writtenRoutes()[...]
         for host in settings.hosts.indices {

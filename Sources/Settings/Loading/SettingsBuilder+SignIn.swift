@@ -38,7 +38,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports `sign_in: identifier_first` if the user's address leads to no provider.
+    /// Reports `sign_in: identifier_first` on a host where the user's address cannot decide the provider.
     mutating func checkSignInOrder(of host: HostSettings, _ tree: SettingsTree) {
         guard host.signIn == .identifierFirst, !self.isPartial else { return }
         let place = tree.place(of: "sign_in")
@@ -76,8 +76,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the providers whose users a kit of `native_social` signs in: those that have its issuers and share some
-    /// host with others. Also returns the issuers that no such provider has.
+    /// Returns the providers whose users a kit of `native_social` signs in: those that have the kit's issuers and share
+    /// a host with other providers. Also returns the kit's issuers that no such provider has.
     private func kitOwners(of login: SocialLogin) -> (names: [String], others: [String]) {
         let kit = self.tree.tree("native_social")?.tree(login.rawValue)
         let issuers: [String] =
