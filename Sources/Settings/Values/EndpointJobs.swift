@@ -1,4 +1,4 @@
-/// The purposes of the gateway's paths outside of `/.sallyport/`. Paths whose purpose a host lacks belong to its app.
+/// The purposes of the gateway's paths outside of `/.sallyport/`. Without a purpose, a host's app serves its paths.
 package struct EndpointJobs: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 

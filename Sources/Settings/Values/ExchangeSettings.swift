@@ -23,7 +23,7 @@ package struct ExchangeSettings: Sendable, Equatable {
 
     package var returnTo: [RedirectURI] = []
     package var lifetime: Duration = .seconds(600)
-    /// The sign-ins in the order of the file. Each leads to the host's provider, or to the page with its providers.
+    /// The sign-ins in the order of the file. Each leads to the host's provider, or the page of its providers.
     package var providers: [Choice] = []
     /// Whether the file lists the sign-ins; otherwise they follow from the provider.
     var namesProviders = false
