@@ -1,7 +1,6 @@
 import AddressIntelligence
 import Vocabulary
 
-/// TLS at the gateway's own addresses.
 extension SettingsBuilder {
     /// A certificate that expires within this number of days causes a warning.
     static let renewalDays = 14

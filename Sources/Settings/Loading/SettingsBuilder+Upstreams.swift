@@ -1,8 +1,6 @@
 import Vocabulary
 
-/// Apps and their servers.
 extension SettingsBuilder {
-    /// Builds `upstreams`.
     mutating func namedUpstreams() -> [UpstreamSettings] {
         let upstreams = self.tree.tree("upstreams")
         return (upstreams?.entries ?? []).compactMap { name, _ in

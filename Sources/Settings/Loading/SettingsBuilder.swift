@@ -8,7 +8,7 @@ struct SettingsBuilder {
     var files: SettingsFiles
     let flags: InsecureFlags
     let judges: SettingsJudges
-    /// Whether a problem was already reported. If so, missing values are not reported, as it may be the reason.
+    /// Whether a problem was already reported. If so, missing values are not reported: the problem may explain them.
     let isPartial: Bool
     /// Whether the builder checks clients that an operator changes at run time.
     var isAtRunTime = false
@@ -222,7 +222,6 @@ struct SettingsBuilder {
 
     // MARK: Trust
 
-    /// Reads the tokens in `admin.tokens_file`.
     private mutating func operatorTokens() -> [OperatorToken] {
         let allowed = "a file with 1 to \(OperatorToken.most) lines of name, scopes and SHA-256 in hexadecimal"
         guard let admin = self.tree.tree("admin"),

@@ -46,8 +46,8 @@ extension HandoffConsumer {
         }
     }
 
-    /// Answers a browser that kept its own session when the token was used up. Either an earlier navigation used it up,
-    /// or this one did and its answer was lost before the event was written.
+    /// Answers a browser that kept its own session when the token was used up. Either an earlier navigation used up the
+    /// token, or this navigation did and its answer was lost before the event was written.
     private func answerKept(
         isThisAttempt: Bool,
         _ marker: Marker,
@@ -118,7 +118,7 @@ extension HandoffConsumer {
                 return self.answerReplay(of: key, record, attempt, on: loop)
             }
             // The operator's rules accepted the token then and are not asked again, because the session lacks facts
-            // that they use.
+            // that the rules use.
             let judgement = self.handoffCase(token, parent: session, attempt).judged()
             var plan = self.plan(for: token, judgement, attempt, made: session)
             plan.record.subject = session.subject

@@ -25,7 +25,7 @@ package struct RefreshToken: Sendable, Hashable {
         self.generation = generation
     }
 
-    /// The key of the family's record. It does not depend on the gateway's secrets, which the record outlives.
+    /// The key of the family's record. It does not depend on the gateway's secrets, because the record outlives them.
     package var key: RecordKey {
         RecordKey(
             kind: RefreshFamily.kind,
@@ -72,7 +72,7 @@ package struct RefreshTokenAuthority: Sendable {
         }
     }
 
-    /// The keys. The first makes tokens; each reads the tokens with its id.
+    /// The keys. The first key makes tokens. Each key verifies the tokens with its id.
     private let keys: [Key]
 
     /// - Parameters:

@@ -75,7 +75,7 @@ extension TokenService {
             try await self.end(session, &record)
             self.notifyClients(of: session, besides: requester.client.clientID)
         }
-        // The token has ended in any case. A full queue must not keep a token alive.
+        // The token has ended in any case. A full audit queue must not keep a token alive.
         self.journal.record(record)
     }
 

@@ -34,7 +34,7 @@ extension TokenService {
         return FoundRequest(request: stored.record, key: key, version: stored.version)
     }
 
-    /// Uses up a request. Returns false if another browser was faster, and only that browser gets an answer.
+    /// Uses up a request. Returns false if another browser used it first. Only that browser gets an answer.
     package func use(_ found: FoundRequest) async throws(NotDone) -> Bool {
         let marker = Marker.used(self.authority.newAttempt(), session: nil)
         return try await self.consume(found.key, found.version, marker, [], asksAgain: true) == .done

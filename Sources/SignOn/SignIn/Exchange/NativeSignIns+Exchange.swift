@@ -80,7 +80,6 @@ extension NativeSignIns {
         let key: RecordKey
         /// The digest of the app's code.
         let code: Digest256
-        /// The session that the attempt makes.
         let session: SessionAttempt
         let requester: Requester
     }
