@@ -68,7 +68,7 @@ package struct AdminListener: Sendable, Equatable {
 package enum SettingsLoader {
     /// Reads the settings.
     ///
-    /// The settings file is `file`, otherwise the one in `SALLYPORT_CONFIG`. Without a file, variables must set every
+    /// The settings file is `file`, otherwise the file in `SALLYPORT_CONFIG`. Without a file, variables must set every
     /// required key. A variable takes precedence over the file. A path in a file is relative to the file's directory.
     ///
     /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. The files are then not

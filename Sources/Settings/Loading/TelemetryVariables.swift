@@ -58,7 +58,7 @@ struct TelemetryVariables {
             .filter { !$0.value.isEmpty }
     }
 
-    /// Whether a variable switches traces off, which overrides the file and all other variables.
+    /// Whether a variable switches traces off. It overrides the file and all other variables.
     private var isOff: Bool {
         self.environment["OTEL_SDK_DISABLED"]?.lowercased() == "true"
             || self.environment["OTEL_TRACES_EXPORTER"]?.lowercased() == "none"

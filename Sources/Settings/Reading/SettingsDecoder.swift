@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Turns YAML nodes into settings by the table of keys, and collects all problems instead of stopping at the first.
+/// Turns YAML nodes into settings by the table of keys, and collects all problems instead of only the first one.
 struct SettingsDecoder {
     let document: YAMLDocument
     /// The table of the whole file, to find the right place of a misplaced key.
@@ -337,7 +337,7 @@ struct SettingsDecoder {
     ) -> SettingsOrigin {
         guard let offset else { return self.origin(mark) }
         let before = text.unicodeScalars.prefix(offset)
-        // The opening quote, and escaped characters: '' in single quotes, \" and \\ in double quotes.
+        // The additional characters in the file: the opening quote, and one for each escaped quote or backslash.
         let extra =
             switch style {
             case .plain: 0

@@ -24,7 +24,7 @@ package struct HostSettings: Sendable, Equatable {
     package enum SignInOrder: String, Sendable, CaseIterable, SettingWord {
         /// A choice of all providers of the host.
         case choose
-        /// The user's email address, which may determine the provider.
+        /// The user's email address. It may determine the provider.
         case identifierFirst = "identifier_first"
     }
 
@@ -96,7 +96,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var responseTimeout: Duration?
     /// The prefix that is removed from the path, e.g. `/app`; `nil` if the app gets the whole path.
     package var stripPrefix: String?
-    /// The prefix that is added to the path, e.g. `/v2`; `nil` if none is added.
+    /// The prefix that is added to the path, e.g. `/v2`; `nil` if no prefix is added.
     package var addPrefix: String?
     package var requestHeaders = FieldChanges()
     package var responseHeaders = FieldChanges()
@@ -155,7 +155,7 @@ package struct RequirementSettings: Sendable, Hashable {
     package var refusesActors = false
     /// The maximum time since the user signed in; `nil` for no limit.
     package var maxAge: Duration?
-    /// The requirement for the client's TLS certificate; `nil` if none is required.
+    /// The requirement for the client's TLS certificate; `nil` if no certificate is required.
     package var clientCertificate: CertificateRequirement?
 
     package init() {}

@@ -115,7 +115,7 @@ package struct SecretFile: Sendable, Equatable {
 }
 
 extension ArraySlice<UInt8> {
-    /// The bytes without spaces, tabs and carriage returns at both ends, which editors may leave.
+    /// The bytes without spaces, tabs and carriage returns at both ends. Editors may leave these characters.
     fileprivate var trimmingBlanks: ArraySlice<UInt8> {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
         var rest = self.drop(while: isBlank)

@@ -213,7 +213,7 @@ package struct IdentitySettings: Sendable, Equatable {
     package var encoding: Encoding = .percent
     package var maxSize = 8192
     package var stripUnderscoreFields = true
-    /// The assertion; `nil` if none is sent.
+    /// The assertion; `nil` if no assertion is sent.
     package var assertion: Assertion?
 
     package init() {}

@@ -11,7 +11,7 @@ package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
     /// The listeners in `listen` that serve operators (`role: management`).
     package var management: [ListenerSettings] = [] { didSet { self.reserveNames() } }
-    /// The listener that redirects plain http to https; `nil` if none exists.
+    /// The listener that redirects plain http to https; `nil` if there is no such listener.
     package var redirectListen: ListenerSettings?
     /// TLS at the gateway's own addresses; `nil` if they use plain HTTP.
     package var tls: TLSSettings?
@@ -19,11 +19,11 @@ package struct Settings: Sendable, Equatable {
         ListenAddress(host: "127.0.0.1", port: 9090),
         takesAnyName: true
     )
-    /// The tokens of operators. If none exist, the admin listener serves nothing that needs a token.
+    /// The tokens of operators. Without tokens, the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
     /// The settings keys that need endpoints on hosts without `endpoints: true` (`HostSettings.jobs`).
     package internal(set) var endpointKeys: [String] = []
-    /// The listener for checks of other proxies; `nil` if none exists.
+    /// The listener for checks of other proxies; `nil` if there is no such listener.
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
@@ -90,7 +90,7 @@ package struct Settings: Sendable, Equatable {
         set { self.providers = newValue.map { [NamedProvider(name: Realm.default.name, settings: $0)] } ?? [] }
     }
 
-    /// Returns the provider with this name; `nil` if none exists.
+    /// Returns the provider with this name; `nil` if there is no such provider.
     package func provider(named name: String) -> (any ProviderSettings)? {
         self.providers.firstIndex { $0.name == name }.map { self.providers[$0].settings }
     }
@@ -98,7 +98,7 @@ package struct Settings: Sendable, Equatable {
     /// The maximum number of open connections to apps: the sum of all apps on all event loops.
     package var appConnections: Int { self.upstreams.reduce(0) { $0 + $1.maxConnections } * self.eventLoops }
 
-    /// The provider whose users are listed in the settings; `nil` if none exists.
+    /// The provider whose users are listed in the settings; `nil` if there is no such provider.
     package var fixedUsers: NamedProvider? {
         self.providers.first { $0.settings is FixedUsersSettings }
     }

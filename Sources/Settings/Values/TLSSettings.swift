@@ -229,8 +229,8 @@ package struct CertificateFacts: Sendable, Equatable {
         return self.names.contains(host) || Self.wildcard(for: host).map(self.names.contains) ?? false
     }
 
-    /// Returns the wildcard that covers a name: `*.example.com` for `a.example.com`; `nil` if none exists. A wildcard
-    /// replaces exactly one label, so that no other wildcard covers the name.
+    /// Returns the wildcard that covers a name: `*.example.com` for `a.example.com`; `nil` if there is no such
+    /// wildcard. A wildcard replaces exactly one label, so that no other wildcard covers the name.
     package static func wildcard(for host: String) -> String? {
         guard let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")), dot != host.startIndex else { return nil }
         return "*" + host[dot...]

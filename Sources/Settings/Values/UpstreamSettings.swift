@@ -128,11 +128,11 @@ package struct HealthSettings: Sendable, Equatable {
 
 /// The distribution of requests among an app's servers.
 package enum ServerBalance: String, Sendable, CaseIterable, SettingWord {
-    /// Of two random servers, the one with fewer requests in flight for its weight.
+    /// Of two random servers, the one with fewer requests in flight relative to its weight.
     case leastRequests = "least_requests"
     /// The servers take turns in proportion to their weights.
     case roundRobin = "round_robin"
-    /// Always one server for a session or, without a session, for a client's address.
+    /// One server for all requests of a session or, without a session, of a client's address.
     case sticky
 }
 

@@ -6,7 +6,7 @@ package enum HostLabel {
 
     /// Whether a label may replace a `*`: lower-case letters, digits and inner hyphens (RFC 1123 2.1). Labels with `--`
     /// in the third and fourth place are reserved (RFC 5890 2.3.1): `xn--...` may be displayed like another name, so
-    /// such a host is served only if it is written in full.
+    /// such a host is served only if the settings name it in full.
     package static func isFit(_ label: UnsafeBufferPointer<UInt8>) -> Bool {
         let hyphen = UInt8(ascii: "-")
         guard (1...Self.longest).contains(label.count), label.first != hyphen, label.last != hyphen else {

@@ -22,7 +22,7 @@ package struct ClientEditor: Sendable {
     private let overlay: ClientOverlay
     private let registry: @Sendable () -> ClientRegistry
 
-    /// - Parameter registry: Returns the registry in use, which a reload replaces.
+    /// - Parameter registry: Returns the registry in use. A reload replaces the registry.
     package init(overlay: ClientOverlay, registry: @escaping @Sendable () -> ClientRegistry) {
         self.overlay = overlay
         self.registry = registry

@@ -8,7 +8,7 @@ package import Vocabulary
 ///
 /// The clients are those in the file, overlaid with the changes at run time. Readers keep the registry. They keep a
 /// client or a snapshot only for one request, so that all readers see a change at once. An event loop keeps its own
-/// snapshot, which is replaced at every change, so it never waits for the registry's lock.
+/// snapshot, and never waits for the registry's lock. Every change replaces the snapshot.
 package final class ClientRegistry: Sendable {
     private struct State: Sendable {
         var snapshot: ClientSnapshot

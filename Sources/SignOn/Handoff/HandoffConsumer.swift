@@ -17,8 +17,8 @@ package import Vocabulary
 ///                                                |           +-> by another      -> replay or burned -> refused
 ///                                                +-> absent                                       -> refused
 /// ```
-/// Another request may use the token between the lookup and the act. The store then answers `spent`, which is a replay,
-/// or `changed`. After `changed`, the token is judged again. If it changes once more, it is refused.
+/// Another request may use the token between the lookup and the act. The store then answers `spent` (a replay) or
+/// `changed`. After `changed`, the token is judged again. If the token changes again, it is refused.
 ///
 /// If the answer of an attempt is lost, the outcome is `unavailable`. The attempt may have succeeded, so the browser
 /// repeats it as the same `SessionAttempt`. The repetition finds its own marker. It completes the attempt as soon as

@@ -20,7 +20,7 @@ package struct HandoffCase: Sendable {
     package var certificate: ClientCertificate?
     /// The realms of the host.
     package var realms: Realms
-    /// The session that this browser already has on this host. `nil` if none exists.
+    /// The session that this browser already has on this host. `nil` without such a session.
     package var existing: Session?
     /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?

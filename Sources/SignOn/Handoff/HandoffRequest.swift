@@ -127,7 +127,7 @@ extension HandoffOutcome {
         }
     }
 
-    /// Returns the refusal for a reason, either with a page or without informing the user.
+    /// Returns the refusal for a reason: with a page (`denied`), or without informing the user (`refused`).
     static func refusal(_ reason: Reason, text: String?, endsExisting: Bool) -> HandoffOutcome {
         switch reason {
         case .ruleDenied, .handoffAlreadySignedIn: .denied(reason, text: text)

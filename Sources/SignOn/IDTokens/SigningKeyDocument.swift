@@ -9,7 +9,8 @@ package import Vocabulary
 /// of its secrets sealed a key.
 package struct SigningKeyDocument: Document {
     package static var collection: String { "signing-keys" }
-    /// The maximum number of documents: the one in use, and those sealed under lost secrets (`IDTokenKeys.rotate`).
+    /// The maximum number of documents: the document in use, and documents sealed under lost secrets
+    /// (`IDTokenKeys.rotate`).
     package static var countLimit: Int { 16 }
 
     static let id = "id-token"

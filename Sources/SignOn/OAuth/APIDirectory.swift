@@ -24,7 +24,7 @@ package struct APIDirectory: Sendable {
     /// Returns the API that a client requests. If the client names none, returns the only configured API, or `nil` if
     /// none or several are configured. With `nil`, the token is valid at `/userinfo`.
     ///
-    /// - Parameter audience: The audience as the client sent it. `nil` if it sent none.
+    /// - Parameter audience: The audience as the client sent it. `nil` if the client sent no audience.
     /// - Throws: `oauth.invalid_target` if no API has this audience.
     package func target(_ audience: String?) throws(NotDone) -> APISettings? {
         guard let audience else { return self.only }

@@ -38,7 +38,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         case present
         /// The previous token, rotated so recently that the client may have lost the answer.
         case former
-        /// Any older token, which shows that two parties have the family's tokens.
+        /// Any older token. It shows that two parties have the family's tokens.
         case replayed
     }
 
@@ -99,7 +99,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
 extension RefreshFamily {
     /// Creates a new family.
     ///
-    /// - Parameter session: The family's session, which is written with the family.
+    /// - Parameter session: The family's session. It is written with the family.
     package init(
         clientID: String,
         session: NewSession,

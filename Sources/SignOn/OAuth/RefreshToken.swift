@@ -40,7 +40,7 @@ package struct RefreshToken: Sendable, Hashable {
     }
 }
 
-/// Makes refresh tokens and reads presented ones.
+/// Makes refresh tokens and reads presented refresh tokens.
 ///
 /// A token is `spr_ keyID(2) tag(10)` and 43 characters of base64url for 32 bytes: the family's id (8), the generation
 /// (4, big-endian), and a code over all earlier parts under a key from the gateway's secret (20 bytes of HMAC-SHA-256).

@@ -65,7 +65,7 @@ package struct TokenService: RecordCaller {
     let rules: RuleBook
     /// Counts the sessions that end with a session. `nil` if that number is not recorded.
     let cascade: SessionCascade?
-    /// The providers' tokens that can be exchanged. `nil` if none exist.
+    /// The providers' tokens that can be exchanged. `nil` if there are no such tokens.
     let foreign: ForeignGrants?
     /// Links the accounts of several providers into one. `nil` if accounts are never linked.
     let accounts: AccountLinks?
@@ -191,7 +191,7 @@ package struct TokenService: RecordCaller {
         return record
     }
 
-    /// Issues tokens, and records the issue or the refusal. Tokens whose issue cannot be recorded are not handed out.
+    /// Issues tokens, and records the issue or the refusal. Without a record of the issue, no tokens are handed out.
     func recording(
         _ record: AuditRecord,
         _ issue: (inout AuditRecord) async throws(NotDone) -> IssuedTokens
