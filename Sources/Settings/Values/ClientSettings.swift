@@ -52,7 +52,7 @@ package struct ClientSettings: Sendable, Equatable {
     package var bindingDryRun = false
     /// The idle timeout of the sessions that transfer tokens create for the client; `nil` for `session.transfer.idle`.
     package var transferIdleLifetime: Duration?
-    /// The longest life of the sessions that transfer tokens create for the client; `nil` for
+    /// The maximum lifetime of the sessions that transfer tokens create for the client; `nil` for
     /// `session.transfer.absolute`.
     package var transferLifetime: Duration?
     package var burnsOnMismatch = true
@@ -96,7 +96,7 @@ package struct AndroidApp: Sendable, Equatable {
 
 /// A grant that a client presents at the token endpoint (`grant_type`).
 package enum GrantType: String, Sendable, CaseIterable, SettingWord {
-    /// The grant types of a client whose settings list none.
+    /// The grant types of a client whose settings list no grant types.
     package static let usual: [GrantType] = [.authorizationCode, .refreshToken, .tokenExchange]
 
     /// An authorization code (RFC 6749 4.1).

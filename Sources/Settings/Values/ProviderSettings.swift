@@ -19,7 +19,7 @@ package struct NamedProvider: Sendable, Equatable {
     /// True if a new gateway is ready only after it has reached the provider. `nil` to wait for the provider only if
     /// some host has no other usable provider.
     package var isEssential: Bool?
-    /// The email domains, in lower-case ASCII, for going straight to the provider on hosts with several providers.
+    /// The email domains (lower-case ASCII) whose users go straight to the provider if a host has several providers.
     package var domains: [String] = []
     /// True if an email address that the provider has verified may link its users to users of other providers.
     package var trustsEmail = false
@@ -123,7 +123,6 @@ extension ProviderSettings {
     fileprivate func equals(_ other: any ProviderSettings) -> Bool { other as? Self == self }
 }
 
-/// The settings of a provider of any kind.
 private struct AnyProviderSettings: Sendable, Equatable {
     var value: any ProviderSettings
 

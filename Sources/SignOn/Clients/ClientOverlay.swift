@@ -14,7 +14,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         case unreadable
         /// The changes can be read again.
         case readable
-        /// The gateway does not use a client, because with its change it would be invalid in the file.
+        /// The gateway does not use a client, because the changed client would be invalid in the file.
         case withheld(id: String, fault: String)
     }
 

@@ -188,8 +188,8 @@ extension HandoffConsumer {
 }
 
 extension TransferToken {
-    /// Rebuilds the token that created `session` from the session's record, bound to the device that used the token, to
-    /// be judged like the token itself. Returns `nil` if `session` was not created from a token.
+    /// Rebuilds the token that created `session` from the session's record, so that it can be judged again. It is bound
+    /// to the device that used the token. Returns `nil` if `session` was not created from a token.
     fileprivate init?(behind session: Session) {
         guard session.origin == .transfer, let key = session.bornOf, let device = session.device else { return nil }
         self.init(

@@ -53,8 +53,8 @@ package struct HandoffShare: Sendable {
     /// - Parameters:
     ///   - authority: The host from which the browser comes.
     ///   - host: The host on which the link is presented.
-    /// - Returns: The page and whether the link is still valid. With an expired link, the browser only returns. `nil`
-    ///   if no host of this deployment made the link.
+    /// - Returns: The page and whether the link is still valid. With an expired link, the browser only returns to the
+    ///   page. `nil` if no host of this deployment made the link.
     package func page(
         _ text: String,
         from authority: String,

@@ -67,7 +67,8 @@ extension TokenService {
     ///
     /// - Parameters:
     ///   - user: The user's session and its key. The session is the gateway's or the provider's.
-    ///   - isOfBrowser: True if the browser has the session; false if a transfer token made it for this request.
+    ///   - isOfBrowser: True if the browser has the session; false if a transfer token made the session for this
+    ///     request.
     package func issueCode(
         _ wish: CodeWish,
         to user: NewSession,
@@ -79,7 +80,7 @@ extension TokenService {
         let settings = wish.client.refreshToken
         let hasRefresh =
             wish.client.getsRefreshToken(wish.scopes) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
-            // A delegate acts for a user only for a while.
+            // A delegate acts for a user only for a limited time, so it gets no refresh token.
             && web.actor == nil
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline

@@ -22,7 +22,8 @@ extension TokenService {
         return token
     }
 
-    /// Returns the request with this `request_uri`. `nil` if it does not exist, was used, or its client is gone.
+    /// Returns the request with this `request_uri`. `nil` if the request does not exist or was used, or its client is
+    /// gone.
     package func pushed(_ token: Secret) async throws(NotDone) -> FoundRequest? {
         guard let key = self.authority.key(.pushedRequest, of: token.bytes) else { return nil }
         let lookup = try await self.ask { store, loop in
