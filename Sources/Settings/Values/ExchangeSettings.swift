@@ -6,7 +6,8 @@ package struct ExchangeSettings: Sendable, Equatable {
         /// The protocol that Kratos implements.
         case current
         /// The protocol that Kratos's documentation long described: no flag requests the code, the browser is sent to
-        /// the form's action with `return_to`, it comes back with `return_to_code`, and an exchange may be repeated.
+        /// the form's action with `return_to`, the browser comes back with `return_to_code`, and an exchange may be
+        /// repeated.
         case documented
     }
 

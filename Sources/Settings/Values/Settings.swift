@@ -164,9 +164,9 @@ package struct Settings: Sendable, Equatable {
     }
 
     /// The issuer of everything that the gateway signs on the hosts of the first provider, or of this group. Hosts that
-    /// are connected by common providers share one issuer, so that a verifier is configured once: the origin of the
-    /// host with endpoints and the maximum number of providers, or of the first such host. Other hosts have another
-    /// issuer, because their users may have an equal `sub`.
+    /// are connected by common providers share one issuer, so that a verifier is configured once. It is the origin of a
+    /// host with endpoints: the first of those with the maximum number of providers. Other hosts have another issuer,
+    /// because their users may have an equal `sub`.
     package var issuer: String {
         self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }

@@ -9,7 +9,7 @@ package import Vocabulary
 /// ```
 /// app:      begin    -> a code that it keeps, and the flow's id
 /// browser:  complete -> a second code, in the URL that leads back to the app
-/// app:      exchange -> a session token for both
+/// app:      exchange -> a session token for both codes
 /// ```
 /// Neither code is useful alone: not to an app that intercepts the second code, and not to an app that only sees the
 /// first code. The session is written when the codes are exchanged. Its token is computed from both codes, so that a
@@ -86,7 +86,7 @@ package struct NativeSignIns: RecordCaller {
     package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
     /// Returns the URI to which a flow's browser returns: the URI that the browser names, otherwise the app's,
-    /// otherwise the only URI in the settings. `nil` if the named URI is not allowed, or if there is none and the
+    /// otherwise the only URI in the settings. `nil` if the named URI is not allowed, or if no URI is named and the
     /// settings do not have exactly one.
     ///
     /// - Parameter asked: The URI that the browser names. `nil` if the browser names none.
