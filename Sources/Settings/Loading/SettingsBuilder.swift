@@ -81,7 +81,6 @@ struct SettingsBuilder {
             || self.tree.tree("provider")?.entries.contains { $0.name != "static" } == true
     }
 
-    /// Whether the gateway sends traces to a collector.
     private var sendsTraces: Bool {
         self.tree.tree("telemetry")?.entries.contains { ["endpoint", "traces_endpoint"].contains($0.name) } == true
     }
