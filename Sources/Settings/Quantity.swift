@@ -61,7 +61,7 @@ enum Quantity {
         return "\(bytes / unit.bytes)\(unit.name)"
     }
 
-    /// Splits a text into a leading number of 1 to 15 digits and the rest; `nil` if it has no such number.
+    /// Splits a text into a leading number (up to 15 digits, no leading zeros) and the rest; `nil` without one.
     private static func leadingNumber(of text: String) -> (value: Int64, rest: String)? {
         let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
         guard (1...15).contains(digits.count), digits.count == 1 || digits.first != 0x30 else { return nil }

@@ -26,7 +26,7 @@ package struct SettingsFiles: Sendable {
     package let isOpenToAll: @Sendable (_ path: String) -> Bool
     /// The owner and permissions of a file; `nil` if the file does not exist or is not examined.
     let standing: @Sendable (_ path: String) -> FileStanding?
-    /// The reason why no connection to a socket is possible; `nil` if one is possible or the socket is not examined.
+    /// The reason why no connection to a socket is possible; `nil` if it is possible or not examined.
     let socketFault: @Sendable (_ path: String) -> SocketFault?
 
     package init(
@@ -65,7 +65,7 @@ package struct SettingsFiles: Sendable {
             func others(_ path: String) -> mode_t { (Self.mode(of: path) ?? 0) & 0o007 }
             guard others(path) & 0o004 != 0, let real = realpath(path, nil) else { return false }
             defer { free(real) }
-            // Others cannot reach a file in a directory that they may not search.
+            // Other users cannot reach a file in a directory that they may not search.
             let folders = String(cString: real).split(separator: "/").dropLast()
             return folders.indices.allSatisfy { others("/" + folders[...$0].joined(separator: "/")) & 0o001 != 0 }
         },
@@ -221,7 +221,7 @@ package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
         )
     }
 
-    /// Whether anyone but the gateway can read the file. A file of root or of another user may be readable by its
+    /// Whether anyone but the gateway can access the file. A file of root or of another user may be readable by its
     /// group, because Kubernetes gives secrets to a pod with `fsGroup` in this way.
     package var isExposed: Bool { self.mode & (self.isOwn && self.owner != 0 ? 0o077 : 0o007) != 0 }
 

@@ -42,7 +42,7 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var fix: String
     /// True if the message states `allowed`. False if `allowed` is a long list and `fix` is better advice.
     var isAllowedShown = true
-    /// Whether the settings file cannot be read, so that the message has no line and column.
+    /// True if the settings file cannot be read. The message then has no line and column.
     var isOfWholeFile = false
 
     /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed: a duration from 1m to 30d; write 5m`. If `fix` is
@@ -58,7 +58,7 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
 
 /// All problems of the settings, in the order in which the values were written.
 package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
-    /// The problems, of which there is at least one.
+    /// The problems; never empty.
     package let problems: [SettingsProblem]
 
     package init(_ problems: [SettingsProblem]) {

@@ -1,12 +1,11 @@
 import AddressIntelligence
 import Vocabulary
 
-/// TLS at the gateway's own addresses.
 extension SettingsBuilder {
     /// A certificate that expires within this number of days causes a warning.
     static let renewalDays = 14
 
-    /// Builds `tls`; `nil` if it is missing or invalid.
+    /// Builds `tls`; `nil` if the key is missing or is not a mapping.
     mutating func tls() -> TLSSettings? {
         guard let tree = self.tree.tree("tls") else { return nil }
         var tls = TLSSettings()
@@ -47,7 +46,7 @@ extension SettingsBuilder {
         self.certificatePairs.compactMap { self.resolved($0["certificate_file"]) }
     }
 
-    /// The mappings of `tls` that each name a certificate file and its key file.
+    /// The mappings with the files of one certificate each: `tls` itself, or the elements of `tls.certificates`.
     private var certificatePairs: [SettingsTree] {
         guard let tree = self.tree.tree("tls") else { return [] }
         return tree["certificate_file"] != nil ? [tree] : tree.trees("certificates")
@@ -113,7 +112,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Warns of certificates that no client gets, because earlier certificates have all of their names.
+    /// Warns of unused certificates: they have no names, or earlier ones with this kind of key have all their names.
     private mutating func warnOfHidden(_ tls: TLSSettings, _ written: [SettingsTree]) {
         guard tls.certificates.count == written.count else { return }
         for (index, (certificate, tree)) in zip(tls.certificates, written).enumerated() where !certificate.isDefault {
@@ -145,9 +144,9 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports https hosts that no certificate covers, because browsers reject them. Behind proxies, it only warns.
+    /// Reports https hosts that no certificate covers: browsers reject such hosts. With `trusted_proxies`, only warns.
     mutating func checkCovering(_ settings: Settings) {
-        // The names of a certificate that cannot be read are unknown, so nothing is reported.
+        // If a certificate cannot be read, its names are unknown, so nothing is reported.
         guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial,
             tls.certificates.count == self.certificatePairs.count
         else { return }

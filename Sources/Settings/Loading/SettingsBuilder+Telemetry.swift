@@ -42,7 +42,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns of URLs that were probably meant for gRPC, or for the other of `endpoint` and `traces_endpoint`.
+    /// Warns if a URL was probably meant for gRPC, or if `endpoint` and `traces_endpoint` were probably confused.
     private mutating func warnOfPlace(_ url: String, _ tree: SettingsTree) {
         let place = url.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
         let authority = place.prefix { $0 != "/" }

@@ -1,8 +1,6 @@
 import Vocabulary
 
-/// Apps and their servers.
 extension SettingsBuilder {
-    /// Builds `upstreams`.
     mutating func namedUpstreams() -> [UpstreamSettings] {
         let upstreams = self.tree.tree("upstreams")
         return (upstreams?.entries ?? []).compactMap { name, _ in
@@ -60,13 +58,13 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns an app with one server, which listens at an address.
+    /// Returns an app with one server at a URL.
     static func upstream(named name: String, at url: PublicURL) -> UpstreamSettings {
         let server = self.server(at: url)
         return UpstreamSettings(name: name, isHTTPS: server.isHTTPS, host: server.host, port: server.port)
     }
 
-    /// Returns an app with one server, which listens at a Unix socket.
+    /// Returns an app with one server at a Unix socket.
     ///
     /// - Parameter text: `unix:` and the path of the socket.
     static func upstream(named name: String, atSocket text: String) -> UpstreamSettings {
@@ -85,7 +83,7 @@ extension SettingsBuilder {
         return ServerSettings(socketPath: String(text.dropFirst(TextRule.socketScheme.count)))
     }
 
-    /// Returns the server of `url`; `nil` if the key is missing or wrong.
+    /// Returns the server of `url`; `nil` if the key is missing or invalid.
     private mutating func server(_ tree: SettingsTree) -> ServerSettings? {
         if let url = tree.url("url") { return Self.server(at: url) }
         guard let server = tree.text("url").flatMap(Self.server(atSocket:)) else { return nil }

@@ -8,17 +8,17 @@ struct SettingsBuilder {
     var files: SettingsFiles
     let flags: InsecureFlags
     let judges: SettingsJudges
-    /// Whether a problem was already reported. A value may be missing because of that problem, so it is not reported.
+    /// Whether a problem was already reported. If so, missing values are not reported: the problem may explain them.
     let isPartial: Bool
     /// Whether the builder checks clients that an operator changes at run time.
     var isAtRunTime = false
-    /// Whether the files that the settings name are on another machine, so that their content is not checked.
+    /// True if the files that the settings name are on another machine. Their content is then not checked.
     var lacksFiles = false
     /// All environment variables of the process.
     var environment: [String: String] = [:]
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
-    /// The apps in `upstreams`, and those that routes define by a URL.
+    /// The apps in `upstreams`, and the apps that routes define by a URL.
     var upstreams: [UpstreamSettings] = []
 
     /// Builds the settings. They are meaningless if `problems` is not empty afterwards.
@@ -81,7 +81,6 @@ struct SettingsBuilder {
             || self.tree.tree("provider")?.entries.contains { $0.name != "static" } == true
     }
 
-    /// Whether the gateway sends traces to a collector.
     private var sendsTraces: Bool {
         self.tree.tree("telemetry")?.entries.contains { ["endpoint", "traces_endpoint"].contains($0.name) } == true
     }
@@ -115,8 +114,8 @@ struct SettingsBuilder {
     ///
     /// - Parameters:
     ///   - seen: The origin of each value of this key so far.
-    ///   - found: The text that stands for the value in the message; `nil` for the value in quotes.
-    ///   - fix: The advice, which the message continues with the origin of the earlier value.
+    ///   - found: The text that replaces the value in the message; `nil` to quote the value.
+    ///   - fix: The advice. The origin of the earlier value is appended to it.
     mutating func checkOnce(
         _ value: String,
         _ name: String,
@@ -136,7 +135,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// Returns the path in a setting. A relative path in a settings file starts at that file's directory.
+    /// Returns the path in a setting. A path in a settings file is relative to that file's directory.
     func resolved(_ setting: Setting?) -> String? {
         guard let setting, case .text(let path) = setting.value else { return nil }
         guard !path.hasPrefix("/"), case .file(let file, _, _) = setting.origin, let slash = file.lastIndex(of: "/")
@@ -152,7 +151,7 @@ struct SettingsBuilder {
         return written
     }
 
-    /// Returns the path of a file, and reports a file that cannot be opened.
+    /// Returns the path of a file. Reports the file if it cannot be opened.
     mutating func readablePath(_ name: String, of tree: SettingsTree, isSecret: Bool = false) -> String? {
         guard let setting = tree[name], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         if !self.files.isReadable(path) {
@@ -166,7 +165,7 @@ struct SettingsBuilder {
         return path
     }
 
-    /// Returns the content of a secret's file without its trailing line end.
+    /// Returns the content of a file with a secret, without the trailing line end.
     mutating func secret(_ name: String, of tree: SettingsTree, minBytes: Int = 1) -> Secret? {
         let allowed = "a file that holds \(minBytes) bytes or more"
         guard var bytes = self.content(name, of: tree, allowed: allowed) else { return nil }
@@ -180,7 +179,7 @@ struct SettingsBuilder {
         return Secret(bytes)
     }
 
-    /// Reads the secrets in `secret_file`, from which the gateway derives keys.
+    /// Reads the secrets in `secret_file`. The gateway derives keys from them.
     private mutating func secrets() -> SecretRing? {
         let allowed = "a file with one secret per line, each of \(SecretFile.minBytes) bytes or more"
         guard let bytes = self.content("secret_file", of: self.tree, allowed: allowed) else { return nil }
@@ -192,13 +191,14 @@ struct SettingsBuilder {
         }
     }
 
-    /// Returns the content of `signing_key_file`, which only the module JOSE can check further.
+    /// Returns the content of `signing_key_file`. Only the module JOSE can check it further.
     private mutating func signingKeys() -> Secret? {
         let allowed = "a PEM file with one EC P-256 or RSA key or more"
         return self.content("signing_key_file", of: self.tree, allowed: allowed).map { Secret($0) }
     }
 
-    /// Returns the content of a key's file; `nil` without the key or with `lacksFiles`. Reports an unreadable file.
+    /// Returns the content of the file in a setting; `nil` if there is none or with `lacksFiles`. Reports unreadable
+    /// files.
     mutating func content(
         _ name: String,
         of tree: SettingsTree,
@@ -221,7 +221,6 @@ struct SettingsBuilder {
 
     // MARK: Trust
 
-    /// Reads the tokens in `admin.tokens_file`.
     private mutating func operatorTokens() -> [OperatorToken] {
         let allowed = "a file with 1 to \(OperatorToken.most) lines of name, scopes and SHA-256 in hexadecimal"
         guard let admin = self.tree.tree("admin"),

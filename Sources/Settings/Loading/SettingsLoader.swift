@@ -4,9 +4,9 @@ package struct InsecureFlags: Sendable, Equatable {
     package var http: Bool
     /// `--insecure-static-users`: the `static` provider beyond loopback.
     package var staticUsers: Bool
-    /// `--insecure-trust-all-proxies`: blocks of all addresses in `trusted_proxies`.
+    /// `--insecure-trust-all-proxies`: `0.0.0.0/0` and `::/0` in `trusted_proxies`.
     package var trustAllProxies: Bool
-    /// `--insecure-unnamed-proxy`: device bindings on https hosts with neither TLS here nor `trusted_proxies`.
+    /// `--insecure-unnamed-proxy`: device bindings on https hosts without TLS here and without `trusted_proxies`.
     package var unnamedProxy: Bool
 
     package init(
@@ -55,7 +55,7 @@ package struct LoadedSettings: Sendable {
 /// The address of the admin listener, for commands that call it.
 package struct AdminListener: Sendable, Equatable {
     package let listener: ListenerSettings
-    /// The PEM files of the certificates with which the listener can answer. Empty without TLS.
+    /// The PEM files of the certificates that the listener can present. Empty without TLS.
     package let certificateFiles: [String]
 
     init(_ listener: ListenerSettings, certificateFiles: [String]) {
@@ -68,12 +68,12 @@ package struct AdminListener: Sendable, Equatable {
 package enum SettingsLoader {
     /// Reads the settings.
     ///
-    /// The settings file is `file`, otherwise the one in `SALLYPORT_CONFIG`. Without a file, variables must set every
-    /// required key. A variable takes precedence over the file. A relative path in a file starts at its directory.
+    /// The settings file is `file`, otherwise the file in `SALLYPORT_CONFIG`. Without a file, variables must set every
+    /// required key. A variable takes precedence over the file. A path in a file is relative to the file's directory.
     ///
-    /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. They are then not
+    /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. The files are then not
     ///   checked, and the settings cannot be served.
-    /// - Throws: All problems, none of which shows a secret.
+    /// - Throws: All problems. No problem shows a secret.
     package static func load(
         file: String?,
         environment: [String: String],
@@ -134,7 +134,7 @@ package enum SettingsLoader {
         return AdminListener(listener, certificateFiles: listener.isSecure ? builder.certificateFiles() : [])
     }
 
-    /// Reads the values of the file and the variables. Each value is valid by itself, or `problems` contains it.
+    /// Reads the values of the file and the variables. `problems` contains each value that is invalid by itself.
     private static func written(
         file: String?,
         environment: [String: String],
@@ -159,7 +159,7 @@ package enum SettingsLoader {
                 problems += decoder.problems
             } catch {
                 problems += error.problems
-                // A file that is not YAML has no values, but the variables can still be checked.
+                // A file that cannot be read or is not YAML has no values, but the variables can still be checked.
                 var overlay = EnvironmentOverlay()
                 overlay.apply(environment, to: &tree)
                 throw SettingsFailure(problems + overlay.problems)
@@ -196,7 +196,7 @@ package enum SettingsLoader {
 }
 
 extension [SettingsProblem] {
-    /// The problems by line and column, then in the order in which they were found, without repetitions.
+    /// The problems by line and column, then in the order in which they were found, without duplicates.
     var inOrder: [SettingsProblem] {
         func place(_ problem: SettingsProblem) -> (Int, Int) {
             guard case .file(_, let line, let column) = problem.origin else { return (.max, .max) }

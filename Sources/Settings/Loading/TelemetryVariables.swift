@@ -58,7 +58,7 @@ struct TelemetryVariables {
             .filter { !$0.value.isEmpty }
     }
 
-    /// Whether a variable switches traces off, which overrides the file and all other variables.
+    /// Whether a variable switches traces off. It overrides the file and all other variables.
     private var isOff: Bool {
         self.environment["OTEL_SDK_DISABLED"]?.lowercased() == "true"
             || self.environment["OTEL_TRACES_EXPORTER"]?.lowercased() == "none"
@@ -124,8 +124,8 @@ struct TelemetryVariables {
         }
     }
 
-    /// Adds the attributes in `OTEL_RESOURCE_ATTRIBUTES`, which replace the file's attributes of the same name. An
-    /// attribute without a value, as from an empty template, is ignored.
+    /// Adds the attributes in `OTEL_RESOURCE_ATTRIBUTES`. They replace the file's attributes with equal names. An
+    /// attribute without a value, for example from an empty template, is ignored.
     private mutating func applyAttributes(to tree: inout SettingsTree) {
         let name = "OTEL_RESOURCE_ATTRIBUTES"
         guard let text = self.environment[name] else { return }
@@ -214,7 +214,7 @@ struct TelemetryVariables {
         )
     }
 
-    /// Warns of variables whose values are ignored without harm.
+    /// Warns of unsupported values that can be ignored without harm.
     private mutating func warn() {
         if let (name, text) = self.first(["\(Self.exporter)TRACES_COMPRESSION", "\(Self.exporter)COMPRESSION"]),
             text != "none"

@@ -74,8 +74,8 @@ private func shownPath(_ path: String) -> String {
     return looksLikePath || isName(ofFile: path) ? path : "<redacted, as it may be the secret itself>"
 }
 
-/// Whether a text looks like the name of a secret's file, such as `client-secret` or `keys/redis-url.txt`: lower-case
-/// words, at least one of which is usual for such files.
+/// Whether a text looks like the name of a secret's file, such as `client-secret` or `keys/redis-url.txt`. Such a name
+/// has lower-case words only, and at least one of the words in the list below.
 private func isName(ofFile text: String) -> Bool {
     let marks = "-_./".utf8
     guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 &- 0x61 < 26 || marks.contains($0) }) else { return false }
@@ -88,7 +88,7 @@ extension String {
     var withoutCredentials: String {
         guard let at = self.utf8.firstIndex(of: UInt8(ascii: "@")) else { return self }
         let before = self[..<at].utf8
-        // An email address has no password.
+        // A `mailto:` URL has no password.
         let mayHold = before.contains(UInt8(ascii: ":")) && !before.drop { $0 == 0x22 }.starts(with: "mailto:".utf8)
         return mayHold || self.utf8.contains("//".utf8) ? "a URL with credentials (not shown)" : self
     }
@@ -101,7 +101,8 @@ extension String {
 }
 
 extension JSONValue {
-    /// Reads a plain YAML scalar by the core schema (YAML 1.2 10.3.2), except octal and hexadecimal numbers.
+    /// Reads a plain YAML scalar. Unlike YAML's core schema (YAML 1.2 10.3.2), it reads octal and hexadecimal numbers,
+    /// `+1`, `.inf`, `True` and `NULL` as texts.
     init(plain text: String) {
         switch text {
         case "", "~", "null": self = .null

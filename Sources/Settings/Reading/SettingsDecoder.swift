@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// Turns YAML nodes into settings by the table of keys, and collects all problems instead of stopping at the first.
+/// Turns YAML nodes into settings by the table of keys, and collects all problems instead of only the first one.
 struct SettingsDecoder {
     let document: YAMLDocument
     /// The table of the whole file, to find the right place of a misplaced key.
     private let file: Section
-    /// The keys that environment variables set, which may be missing in the document.
+    /// The keys that environment variables set. They may be missing in the document.
     private let elsewhere: Set<String>
     private(set) var problems: [SettingsProblem] = []
 
@@ -44,7 +44,7 @@ struct SettingsDecoder {
             if let setting = self.value(valueNode, entry.kind, key: path, depth: depth + 1) {
                 tree[name] = setting
             } else {
-                // Kept as present, so that it is not also reported as missing.
+                // The key stays present, so that it is not also reported as missing.
                 tree[name] = Setting(value: .invalid, origin: self.origin(valueNode), shown: "")
             }
         }
@@ -62,7 +62,7 @@ struct SettingsDecoder {
         return tree
     }
 
-    /// Returns the pairs of a mapping. Reports keys that are not texts, and repeated keys, whose last value applies.
+    /// Returns the pairs of a mapping. Reports keys that are not texts, and repeated keys (the last value applies).
     private mutating func pairs(_ node: YAMLNode, key: String, allowed: String) -> [(String, YAMLNode, YAMLNode)] {
         let shownKey = key.isEmpty ? topLevel : key
         guard case .mapping(let mapping) = node.content else {
@@ -297,7 +297,7 @@ struct SettingsDecoder {
         }
     }
 
-    /// Reads a value of any shape by YAML's core schema.
+    /// Reads a value of any shape (`JSONValue(plain:)`).
     private mutating func json(_ node: YAMLNode, key: String, depth: Int) -> JSONValue? {
         guard self.isShallow(node, key, depth: depth, allowed: "fewer levels") else { return nil }
         switch node.content {
@@ -337,7 +337,7 @@ struct SettingsDecoder {
     ) -> SettingsOrigin {
         guard let offset else { return self.origin(mark) }
         let before = text.unicodeScalars.prefix(offset)
-        // Characters that take two characters in the file: '' in single quotes, \" and \\ in double quotes.
+        // The additional characters in the file: the opening quote, and one for each escaped quote or backslash.
         let extra =
             switch style {
             case .plain: 0

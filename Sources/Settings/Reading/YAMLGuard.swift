@@ -17,7 +17,7 @@ struct YAMLGuard {
     private var findings: [Finding] = []
     /// The number of open `[` and `{`.
     private var depth = 0
-    /// Whether an unquoted text is open. Inside brackets it continues on the next line, which begins no new token.
+    /// Whether an unquoted text is open. Inside brackets, it continues on the next line, and no token begins there.
     private var isPlainOpen = false
 
     /// Returns the syntax in `lines` that is not allowed. The scan stops after about 32 findings.
@@ -143,8 +143,8 @@ struct YAMLGuard {
         self.add(line, index, "a control character", "remove it; the file is UTF-8 text indented by spaces")
     }
 
-    /// Whether a character is a control character, a YAML line break that editors do not show as one, or a character
-    /// that the library rejects without a position.
+    /// Whether a character is a control character, a YAML line break that editors do not show, or a character that the
+    /// library rejects without a position.
     private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x09: false

@@ -116,7 +116,7 @@ struct YAMLReader: ~Copyable {
         switch style {
         case YAML_PLAIN_SCALAR_STYLE: .plain
         case YAML_SINGLE_QUOTED_SCALAR_STYLE: .singleQuoted
-        // A block text is not plain, either.
+        // A block text is treated as quoted, too.
         default: .doubleQuoted
         }
     }

@@ -16,7 +16,7 @@ package struct AccountSettings: Sendable, Equatable {
 
     /// Keeps the key of the running settings: with another key, signed-in users would become different users.
     ///
-    /// - Returns: True if the new settings had a different key, which is discarded.
+    /// - Returns: True if the new settings had a different key. The different key is discarded.
     package mutating func keepKey(of former: AccountSettings) -> Bool {
         guard let known = former.key, let key = self.key, key != known else { return false }
         self.key = known

@@ -21,11 +21,11 @@ package struct AuthorizationSettings: Sendable, Equatable {
 
 /// The form in which a proxy asks about a request, and the answers that it understands.
 package enum AuthorizationDialect: String, Sendable, CaseIterable, SettingWord {
-    /// Traefik's ForwardAuth and Caddy's `forward_auth`, which pass any answer other than 2xx on to the client.
+    /// Traefik's ForwardAuth and Caddy's `forward_auth`. They pass any answer other than 2xx on to the client.
     case forwardAuth = "forward-auth"
-    /// nginx's `auth_request`, which understands only the statuses 2xx, 401 and 403.
+    /// nginx's `auth_request`. It understands only the statuses 2xx, 401 and 403.
     case authRequest = "auth-request"
-    /// Envoy's `ext_authz` over HTTP, which sends the request's own head under a path prefix. Only 200 allows it.
+    /// Envoy's `ext_authz` over HTTP. It sends the request's own head under a path prefix. Only 200 allows the request.
     case extAuthz = "ext-authz"
 }
 

@@ -5,7 +5,7 @@ package struct ClientSettings: Sendable, Equatable {
     package var clientID: String
     /// The names of the providers whose users the client serves. Only hosts of these providers know the client.
     package var providers: [String] = [Realm.default.name]
-    /// The secrets of the client, each of which is accepted.
+    /// The secrets of the client. Each secret is accepted.
     package var clientSecrets: [Secret] = []
     /// The JWK set of the client's public keys, as it is in the file.
     package var keySet: [UInt8]?
@@ -18,9 +18,9 @@ package struct ClientSettings: Sendable, Equatable {
     package var allowedOrigins: [String] = []
     /// The URIs to which users may be redirected after a sign-out that the client requested.
     package var logoutURLs: Set<String> = []
-    /// The client's endpoint for logout tokens; `nil` if the client is not told of ended sessions.
+    /// The client's endpoint for logout tokens; `nil` if the client gets no logout tokens.
     package var backchannelLogoutURI: String?
-    /// Whether every logout token names one session (`sid`), because the client keeps its sessions by it.
+    /// Whether every logout token names one session, because the client finds its sessions by `sid`.
     package var requiresLogoutSession = false
     /// The team and bundle ids of the client's iOS apps.
     package var iosAppIDs: [String] = []
@@ -32,12 +32,12 @@ package struct ClientSettings: Sendable, Equatable {
     package var refreshToken = RefreshTokenSettings()
     /// The social providers whose tokens and codes the client may exchange.
     package var socialLogins: Set<SocialLogin> = []
-    /// The bundle id of the client's iOS app, for Apple's codes; `nil` to use the only one in `native_social.apple`.
+    /// The bundle id of the client's iOS app, for Apple's codes; `nil` for the only id in `native_social.apple`.
     package var bundleID: String?
     package var trustsAddressField = false
-    /// Whether the client must prove possession of a key to get tokens, which are then bound to the key (RFC 9449).
+    /// Whether the client must prove possession of a key to get tokens. The tokens are bound to this key (RFC 9449).
     package var requiresProof = false
-    /// Whether the client may get the scope `sessions`, with which it lists and ends its users' sessions.
+    /// Whether the client may get the scope `sessions`, to list and end the sessions of its users.
     package var managesSessions = false
     package var canCreateTransferToken = false
     /// Whether the client may get a refresh token from a sign-in with a transfer token.
@@ -52,7 +52,7 @@ package struct ClientSettings: Sendable, Equatable {
     package var bindingDryRun = false
     /// The idle timeout of the sessions that transfer tokens create for the client; `nil` for `session.transfer.idle`.
     package var transferIdleLifetime: Duration?
-    /// The longest life of the sessions that transfer tokens create for the client; `nil` for
+    /// The maximum lifetime of the sessions that transfer tokens create for the client; `nil` for
     /// `session.transfer.absolute`.
     package var transferLifetime: Duration?
     package var burnsOnMismatch = true
@@ -78,7 +78,7 @@ package struct ClientSettings: Sendable, Equatable {
         return methods.isEmpty ? [.none] : methods
     }
 
-    /// Whether the client only sends its id, which anyone can do (RFC 6749 2.1).
+    /// Whether the client only sends its id (RFC 6749 2.1). Anyone can do this.
     package var isPublic: Bool { self.authenticationMethods == [.none] }
 }
 
@@ -96,14 +96,14 @@ package struct AndroidApp: Sendable, Equatable {
 
 /// A grant that a client presents at the token endpoint (`grant_type`).
 package enum GrantType: String, Sendable, CaseIterable, SettingWord {
-    /// The grant types of a client whose settings list none.
+    /// The grant types of a client whose settings list no grant types.
     package static let usual: [GrantType] = [.authorizationCode, .refreshToken, .tokenExchange]
 
     /// An authorization code (RFC 6749 4.1).
     case authorizationCode = "authorization_code"
     /// A refresh token (RFC 6749 6).
     case refreshToken = "refresh_token"
-    /// An id_token from `/authorize` (OpenID Connect Core 3.2), which the token endpoint does not accept.
+    /// An id_token from `/authorize` (OpenID Connect Core 3.2). The token endpoint rejects this grant type.
     case implicit
     /// A token that is exchanged for another token (RFC 8693).
     case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -126,7 +126,7 @@ package struct RefreshTokenSettings: Sendable, Equatable {
     package var rotation = Rotation.rotating
     /// The time after a rotation in which a client that sends the replaced token gets the successor again.
     package var leeway = Duration.seconds(60)
-    /// The longest leeway of a refresh token that is not bound to a key, because a thief could use the token.
+    /// The maximum leeway of a refresh token that is not bound to a key. A thief could use such a token.
     private static let longestUnbound = Duration.seconds(60)
     /// The absolute lifetime; `nil` for `session.native.absolute`.
     package var lifetime: Duration?
@@ -138,19 +138,19 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 
     /// What the end of the user's access at the provider means for the client's tokens.
     package enum ProviderUse: String, Sendable, CaseIterable, SettingWord {
-        /// The provider is asked from time to time, and the client's tokens end with its no.
+        /// The provider is asked from time to time, and the client's tokens end if the provider denies access.
         case follow
         /// The provider is asked only when the user signs in.
         case ignore
     }
 
     package var provider = ProviderUse.follow
-    /// How often the provider is asked about a user whose tokens are used.
+    /// The time after which the provider is asked again about a user whose tokens are used.
     package var confirmEvery = Duration.seconds(900)
-    /// How old the provider's last word about the user may be. Zero if that is not limited.
+    /// The maximum age of the provider's last confirmation of the user. Zero for no limit.
     package var confirmWithin = Duration.zero
 
-    /// Whether the provider is asked from time to time. Online tokens end with the browser's session.
+    /// Whether the provider is asked from time to time. Online tokens end with the browser's session instead.
     package var follows: Bool { self.provider == .follow && !self.isOnline }
 
     /// Returns the leeway of a refresh token.
@@ -163,8 +163,8 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 package enum SocialLogin: String, Sendable, CaseIterable {
     case google, apple, facebook
 
-    /// The provider's name in Auth0's spelling. The names of users whom only the kit identifies begin with it
-    /// (`google-oauth2|117…`).
+    /// The provider's name in Auth0's spelling. If only the kit identifies a user, the user's name begins with this
+    /// text (`google-oauth2|117…`).
     package var connection: String {
         switch self {
         case .google: "google-oauth2"

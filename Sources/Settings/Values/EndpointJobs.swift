@@ -1,4 +1,5 @@
-/// The purposes of the gateway's paths outside of `/.sallyport/`. Paths whose purpose a host lacks belong to its app.
+/// The purposes of the gateway's paths outside of `/.sallyport/`. If a host lacks a purpose, the host's app serves the
+/// paths of this purpose.
 package struct EndpointJobs: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 

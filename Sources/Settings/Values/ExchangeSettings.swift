@@ -6,7 +6,8 @@ package struct ExchangeSettings: Sendable, Equatable {
         /// The protocol that Kratos implements.
         case current
         /// The protocol that Kratos's documentation long described: no flag requests the code, the browser is sent to
-        /// the form's action with `return_to`, it comes back with `return_to_code`, and an exchange may be repeated.
+        /// the form's action with `return_to`, the browser comes back with `return_to_code`, and an exchange may be
+        /// repeated.
         case documented
     }
 
@@ -23,7 +24,7 @@ package struct ExchangeSettings: Sendable, Equatable {
 
     package var returnTo: [RedirectURI] = []
     package var lifetime: Duration = .seconds(600)
-    /// The sign-ins in the order of the file. Each leads to the host's provider, or to the page with its providers.
+    /// The sign-ins in the order of the file. Each leads to the host's provider, or the page of its providers.
     package var providers: [Choice] = []
     /// Whether the file lists the sign-ins; otherwise they follow from the provider.
     var namesProviders = false

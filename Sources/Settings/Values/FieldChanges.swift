@@ -35,7 +35,7 @@ package struct FieldChanges: Sendable, Equatable {
 
     package var isEmpty: Bool { self.set.isEmpty && self.remove.isEmpty }
 
-    /// Returns one spelling for all names that some app treats as equal: lower case, with `-` for every byte that is
+    /// Returns one spelling for all names that some apps treat as equal: lower case, with `-` for every byte that is
     /// not a letter or digit.
     package static func normalized(_ name: String) -> String {
         let bytes = name.utf8.map { $0.isAlphanumeric ? ($0 &- 0x41 < 26 ? $0 | 0x20 : $0) : UInt8(ascii: "-") }

@@ -2,14 +2,14 @@ package import Vocabulary
 
 /// An introspection endpoint (RFC 7662).
 package struct IntrospectionSettings: Sendable, Equatable {
-    /// The endpoint; `nil` for the one in the issuer's metadata.
+    /// The endpoint; `nil` for the endpoint in the issuer's metadata.
     package var url: String?
     package var caFile: String?
     package var issuer: String?
     package var client: ProviderClientSettings
     package var audiences: [String]
     package var audienceClaim = AudienceClaim.audience
-    /// The provider's ids of the clients whose refresh tokens are accepted. Empty if none is accepted.
+    /// The provider's ids of the clients whose refresh tokens are accepted. Empty if no refresh token is accepted.
     package var refreshTokenClients: [String] = []
     /// The users who may sign in. A refresh token of another user is not accepted. An access token of another user is
     /// valid for requests, but no token is issued in exchange for it.

@@ -47,21 +47,21 @@ package struct DrainSettings: Sendable, Equatable {
 package struct StopPlan: Sendable, Equatable {
     /// The time for provider calls that begin at the end of the time for requests.
     private static let lastCalls = Duration.seconds(3)
-    /// The least time for provider calls, longer than one call takes.
+    /// The minimum time for provider calls. One call takes less.
     private static let call = Duration.seconds(6)
     /// The time for the store, the last log lines and the sockets.
     private static let rest = Duration.milliseconds(1500)
 
     /// The deadline for running requests.
     package let requests: Duration
-    /// The deadline for beginning to renew provider tokens, which leaves time for each call.
+    /// The deadline for beginning to renew provider tokens. It leaves time for each call.
     package let renewals: Duration
     /// The deadline for running provider calls.
     package let calls: Duration
     /// The deadline for the whole shutdown.
     package let end: Duration
 
-    /// Computes the deadlines. `isByHand` is true if a person waits for the end, so that `drain.delay` is skipped.
+    /// Computes the deadlines. If `isByHand` is true, a person waits for the end and `drain.delay` is skipped.
     package init(_ drain: DrainSettings, isByHand: Bool = false) {
         self.requests = (isByHand ? .zero : drain.delay) + drain.timeout
         self.renewals = max(.zero, self.requests - Self.lastCalls)

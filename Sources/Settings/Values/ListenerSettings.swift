@@ -45,12 +45,12 @@ package enum ListenerProtocol: String, Sendable, CaseIterable, SettingWord {
 package enum ClientCertificates: String, Sendable, CaseIterable, SettingWord {
     /// No certificate is requested.
     case none
-    /// A certificate is requested but not required. One that cannot be verified ends the connection.
+    /// A certificate is requested but not required. If it cannot be verified, the connection ends.
     case optional
     case required
 }
 
-/// The peers that report their clients with the PROXY protocol. No other peer may do so.
+/// The peers that report their clients with the PROXY protocol. Other peers may not send such reports.
 package struct ProxyProtocolSettings: Sendable, Equatable {
     /// The treatment of peers that are not in `from`.
     package enum Others: String, Sendable, CaseIterable, SettingWord {
@@ -59,7 +59,7 @@ package struct ProxyProtocolSettings: Sendable, Equatable {
         case plain
     }
 
-    /// The peers that begin each connection with a header, which the gateway trusts.
+    /// The peers that begin each connection with a PROXY header. The gateway trusts the header.
     package var from: [CIDRBlock]
     package var others = Others.refuse
 

@@ -21,12 +21,12 @@ package struct NativeSocialSettings: Sendable, Equatable {
         }
     }
 
-    /// Whether a kit's `iss` is a provider's issuer. An `iss` without a scheme, such as one of Google's, means https.
+    /// Whether a kit's `iss` is a provider's issuer. An `iss` without a scheme, as Google uses, means https.
     static func isSame(_ issuer: String, _ provider: String) -> Bool {
         issuer.isExactly(provider) || "https://\(issuer)".isExactly(provider)
     }
 
-    /// Returns the settings of the kits whose tokens have one of these issuers, never of Facebook; `nil` if no kit has.
+    /// Returns the settings of Google's and Apple's kits with one of these issuers; `nil` if neither kit has one.
     func keeping(_ issuers: Set<String>) -> NativeSocialSettings? {
         var kept = NativeSocialSettings(google: self.google, apple: self.apple)
         kept.google?.issuers.removeAll { !issuers.contains($0) }

@@ -2,7 +2,7 @@ package import Vocabulary
 
 /// An OpenID provider.
 package struct OpenIDSettings: Sendable, Equatable {
-    /// All supported algorithms, in the order of the default.
+    /// All supported algorithms, in their default order.
     package static let algorithms = [
         "RS256", "PS256", "ES256", "EdDSA", "RS384", "RS512", "PS384", "PS512", "ES384", "ES512",
     ]
@@ -66,7 +66,7 @@ extension OpenIDSettings: ProviderSettings {
 package enum UserInfoUse: String, Sendable, CaseIterable, SettingWord {
     /// Called for traits that the id_token lacks. A sign-in continues without an answer if the id_token suffices.
     case auto
-    /// Called at each sign-in, which fails without an answer.
+    /// Called at each sign-in. Without an answer, the sign-in fails.
     case required
     case off
 }

@@ -1,7 +1,7 @@
 import AddressIntelligence
 package import Vocabulary
 
-/// An HTTP proxy for the gateway's calls to providers (RFC 9110 9.3.6 and 3.7).
+/// An HTTP proxy for the gateway's own calls (RFC 9110 9.3.6 and 3.7).
 package struct OutgoingProxy: Sendable, Equatable {
     /// The host in lower case; an IPv6 address without brackets.
     package let host: String
@@ -51,7 +51,7 @@ package struct OutgoingProxy: Sendable, Equatable {
     }
 }
 
-/// The proxies for calls to providers.
+/// The proxies for calls to providers and to the collector of traces.
 ///
 /// ## Variables of the environment, as curl reads them
 /// - `https_proxy` or `HTTPS_PROXY`, otherwise `all_proxy` or `ALL_PROXY`: for https.
@@ -120,7 +120,7 @@ package struct ProxyException: Sendable, Equatable {
         }
     }
 
-    /// Reads the elements of `no_proxy`, separated by commas or white space. Unreadable elements are left out.
+    /// Reads the elements of `no_proxy`, separated by commas or white space. Invalid elements are ignored.
     package static func all(in text: String) -> [ProxyException] {
         text.split { $0 == "," || $0.isWhitespace }.compactMap { ProxyException(String($0)) }
     }
@@ -134,7 +134,7 @@ package struct ProxyException: Sendable, Equatable {
         }
     }
 
-    /// Reads an address or a block, whose bits after the prefix length are ignored.
+    /// Reads an address or a block. Bits after the prefix length are ignored.
     private static func block(_ text: Substring) -> CIDRBlock? {
         let text = text.first == "[" && text.last == "]" ? text.dropFirst().dropLast() : text
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)

@@ -19,7 +19,7 @@ package struct NamedProvider: Sendable, Equatable {
     /// True if a new gateway is ready only after it has reached the provider. `nil` to wait for the provider only if
     /// some host has no other usable provider.
     package var isEssential: Bool?
-    /// The email domains, in lower-case ASCII, whose users go straight to the provider on hosts with other providers.
+    /// The email domains (lower-case ASCII) whose users go straight to the provider if a host has several providers.
     package var domains: [String] = []
     /// True if an email address that the provider has verified may link its users to users of other providers.
     package var trustsEmail = false
@@ -65,10 +65,10 @@ package protocol ProviderSettings: Sendable, Equatable {
     var takesDemands: Bool { get }
     /// The paths among `IdentitySettings.tokenPaths` to the tokens that the provider gives to the gateway.
     var givenTokens: [String] { get }
-    /// The name of the provider's own session cookie, which is accepted as a credential; `nil` if none exists.
+    /// The name of the provider's session cookie, if it is accepted as a credential; `nil` otherwise.
     var credentialCookie: String? { get }
-    /// The name of the provider in the sessions and records that come from it; `nil` for users of the settings. No two
-    /// configured providers have the same name.
+    /// The name of the provider in its sessions and records; `nil` for users of the settings. No two configured
+    /// providers have the same name.
     var ownName: String? { get }
     /// The `iss` of the tokens that the provider signs; `nil` if the gateway accepts no token that the provider signs.
     var tokenIssuer: String? { get }
@@ -123,7 +123,6 @@ extension ProviderSettings {
     fileprivate func equals(_ other: any ProviderSettings) -> Bool { other as? Self == self }
 }
 
-/// The settings of a provider of any kind.
 private struct AnyProviderSettings: Sendable, Equatable {
     var value: any ProviderSettings
 
@@ -151,7 +150,7 @@ package struct ProviderClientSettings: Sendable, Equatable {
     }
 }
 
-/// The gateway's authorization request, with which it sends a browser to the provider.
+/// The authorization request with which the gateway sends a browser to the provider.
 package struct AuthorizationRequestSettings: Sendable, Equatable {
     package var scopes: [String]
     package var prompt: String?
@@ -180,7 +179,7 @@ package struct ClaimSettings: Sendable, Equatable {
         /// True if the trait is the list of the claim's member names, as in `{"admin": {...}, "staff": {...}}`. The
         /// written path then ends with `{}`.
         package var takesNames: Bool
-        /// The form in which one text contains a list; `nil` if the text is not a list.
+        /// The form of the list if the claim is a text that contains one; `nil` for other claims.
         package var textList: TextListForm?
 
         package init(name: String, path: [String], takesNames: Bool = false, textList: TextListForm? = nil) {
@@ -257,9 +256,9 @@ package struct ClaimSettings: Sendable, Equatable {
     package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
 
     /// Reads a path to a claim: names separated by dots, with `\.`, `\[`, `\{` and `\\` for a dot, a bracket, a brace
-    /// and a backslash in a name. An optional `[]` after a name marks a list, into whose elements the next step leads.
-    /// A path that begins with `https://` or `http://` is a single name up to the first `[]`, because many providers
-    /// name their claims by a URL. `nil` if the text is not a path.
+    /// and a backslash in a name. An optional `[]` after a name marks a list. The next step then applies to its
+    /// elements. A path that begins with `https://` or `http://` is a single name up to the first `[]`, because many
+    /// providers name their claims by a URL. `nil` if the text is not a path.
     package static func path(_ text: String) -> [String]? {
         guard let (steps, takesNames) = Self.place(text), !takesNames else { return nil }
         return steps
@@ -299,7 +298,7 @@ package struct ClaimSettings: Sendable, Equatable {
         return steps.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Returns the written form of a path, which `path(_:)` reads.
+    /// Returns the text that `path(_:)` reads as this path.
     package static func text(of path: [String]) -> String {
         let isURL = path.first.map { name in ["https://", "http://"].contains(where: name.hasPrefix) } ?? false
         var text = ""
@@ -315,7 +314,7 @@ package struct ClaimSettings: Sendable, Equatable {
     }
 }
 
-/// The users who may sign in. Without any list, everybody whom the provider knows may.
+/// The users who may sign in. If all lists are empty, every user of the provider may sign in.
 package struct AdmissionSettings: Sendable, Equatable {
     /// `emails` and `emailDomains` have ASCII letters in lower case. Compare them with an address that was lowercased
     /// in the same way and has exactly one `@` (CVE-2026-40574).

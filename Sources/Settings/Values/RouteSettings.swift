@@ -6,7 +6,7 @@ package struct HostSettings: Sendable, Equatable {
     package var endpoints: Bool
     /// Whether `endpoints: true` is written, so that the host has all endpoints.
     package var asksForEndpoints = true
-    /// The purposes of the endpoints outside of `/.sallyport/`, if `endpoints` is true. The app has all other paths.
+    /// The purposes of the endpoints outside of `/.sallyport/`, if `endpoints` is true. The app serves all other paths.
     package var jobs = EndpointJobs.all
     /// The names of the host's providers, in the order of the sign-in page; never empty. The host ignores sessions of
     /// other providers' users.
@@ -24,7 +24,7 @@ package struct HostSettings: Sendable, Equatable {
     package enum SignInOrder: String, Sendable, CaseIterable, SettingWord {
         /// A choice of all providers of the host.
         case choose
-        /// The user's email address, which may determine the provider.
+        /// The user's email address. It may determine the provider.
         case identifierFirst = "identifier_first"
     }
 
@@ -96,7 +96,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var responseTimeout: Duration?
     /// The prefix that is removed from the path, e.g. `/app`; `nil` if the app gets the whole path.
     package var stripPrefix: String?
-    /// The prefix that is added to the path, e.g. `/v2`; `nil` if none is added.
+    /// The prefix that is added to the path, e.g. `/v2`; `nil` if no prefix is added.
     package var addPrefix: String?
     package var requestHeaders = FieldChanges()
     package var responseHeaders = FieldChanges()
@@ -141,7 +141,7 @@ package enum BindingAction: String, Sendable, CaseIterable, SettingWord {
 }
 package enum BearerOwner: String, Sendable, CaseIterable, SettingWord { case gateway, app }
 
-/// The requirements of a route for a session, all of which must hold.
+/// The requirements of a route for a session. All of them must hold.
 package struct RequirementSettings: Sendable, Hashable {
     /// The names of the providers whose users may pass. Empty for all providers of the host.
     package var providers: [String] = []
@@ -153,9 +153,9 @@ package struct RequirementSettings: Sendable, Hashable {
     package var origins: [String] = []
     /// Whether nobody may act for the user (`actor: none`).
     package var refusesActors = false
-    /// The longest time that may have passed since the user signed in; `nil` for no limit.
+    /// The maximum time since the user signed in; `nil` for no limit.
     package var maxAge: Duration?
-    /// The requirement for the client's TLS certificate; `nil` if none is required.
+    /// The requirement for the client's TLS certificate; `nil` if no certificate is required.
     package var clientCertificate: CertificateRequirement?
 
     package init() {}
@@ -177,9 +177,9 @@ package struct RequirementSettings: Sendable, Hashable {
     }
 }
 
-/// The requirements of a route for the client's certificate, all of which must hold.
+/// The requirements of a route for the client's certificate. All of them must hold.
 package struct CertificateRequirement: Sendable, Hashable {
-    /// Alternative names, one of which the certificate must have. Empty for any name.
+    /// The certificate must have one of these alternative names. Empty for any name.
     package var names: [CertificateName] = []
     /// The issuer in the form of RFC 4514; `nil` for any authority that the listener trusts.
     package var issuer: String?

@@ -21,7 +21,7 @@ package struct SecretFile: Sendable, Equatable {
 
     /// The minimum length of a secret in bytes: the keys derived from it have 256 bits.
     package static let minBytes = 32
-    /// The maximum number of secrets in a file, because each is another key to try and another name to look up.
+    /// The maximum number of secrets in a file. Each secret adds a key to try and a name to look up.
     package static let maxSecrets = 8
     /// The maximum size of a file in bytes.
     package static let maxBytes = 65_536
@@ -81,7 +81,7 @@ package struct SecretFile: Sendable, Equatable {
         SecretRing(current: self.entries[0].secret, accepted: self.entries.dropFirst().map(\.secret))
     }
 
-    /// The content of the file, which `init(_:)` reads as this value.
+    /// The content of the file. `init(_:)` reads it as this value.
     package var bytes: [UInt8] {
         var bytes = Array("\(Self.preface)\n".utf8)
         for entry in self.entries {
@@ -98,7 +98,7 @@ package struct SecretFile: Sendable, Equatable {
         return true
     }
 
-    /// Makes the waiting secret the one that signs; all other secrets stay accepted. Returns false if none waits.
+    /// Makes the waiting secret sign. All other secrets stay accepted. Returns false if no secret waits.
     package mutating func promote() -> Bool {
         guard let index = self.entries.firstIndex(where: \.isWaiting) else { return false }
         let promoted = self.entries.remove(at: index)
@@ -115,7 +115,7 @@ package struct SecretFile: Sendable, Equatable {
 }
 
 extension ArraySlice<UInt8> {
-    /// The bytes without spaces, tabs and carriage returns at both ends, which editors may leave.
+    /// The bytes without spaces, tabs and carriage returns at both ends. Editors may leave these characters.
     fileprivate var trimmingBlanks: ArraySlice<UInt8> {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
         var rest = self.drop(while: isBlank)

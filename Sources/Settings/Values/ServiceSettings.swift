@@ -14,7 +14,7 @@ package struct SessionSettings: Sendable, Equatable {
         }
     }
 
-    /// The time for which a browser keeps the session's cookie: until it closes, or until the session ends (`always`).
+    /// How long a browser keeps the session's cookie: until the browser closes, or until the session ends (`always`).
     package enum Persistence: String, Sendable, CaseIterable, SettingWord {
         case never, always
         /// As the user chooses on the sign-in page.
@@ -213,7 +213,7 @@ package struct IdentitySettings: Sendable, Equatable {
     package var encoding: Encoding = .percent
     package var maxSize = 8192
     package var stripUnderscoreFields = true
-    /// The assertion; `nil` if none is sent.
+    /// The assertion; `nil` if no assertion is sent.
     package var assertion: Assertion?
 
     package init() {}

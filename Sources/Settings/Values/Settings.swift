@@ -3,7 +3,7 @@ package import Pages
 package import Rules
 package import Vocabulary
 
-/// The validated settings of an operator, which `run` serves and `check` prints.
+/// The validated settings of an operator. `run` serves them, and `check` prints them.
 ///
 /// The YAML file, the environment and the flags are combined only here; the rest of the gateway reads this value. A
 /// reload builds a new value and replaces the old one as a whole.
@@ -11,7 +11,7 @@ package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
     /// The listeners in `listen` that serve operators (`role: management`).
     package var management: [ListenerSettings] = [] { didSet { self.reserveNames() } }
-    /// The listener that redirects plain http to https; `nil` if none exists.
+    /// The listener that redirects plain http to https; `nil` if there is no such listener.
     package var redirectListen: ListenerSettings?
     /// TLS at the gateway's own addresses; `nil` if they use plain HTTP.
     package var tls: TLSSettings?
@@ -19,11 +19,11 @@ package struct Settings: Sendable, Equatable {
         ListenAddress(host: "127.0.0.1", port: 9090),
         takesAnyName: true
     )
-    /// The tokens of operators. If none exist, the admin listener serves nothing that needs a token.
+    /// The tokens of operators. Without tokens, the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
     /// The settings keys that need endpoints on hosts without `endpoints: true` (`HostSettings.jobs`).
     package internal(set) var endpointKeys: [String] = []
-    /// The listener for checks of other proxies; `nil` if none exists.
+    /// The listener for checks of other proxies; `nil` if there is no such listener.
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
@@ -41,9 +41,9 @@ package struct Settings: Sendable, Equatable {
     package var upstreams: [UpstreamSettings]
     package var clients: [ClientSettings] = []
     package var apis: [APISettings] = []
-    /// The providers, whose names differ. Empty if nobody can sign in.
+    /// The providers, each with a different name. If empty, nobody can sign in.
     package var providers: [NamedProvider] = []
-    /// The proxies that the environment names for calls to providers.
+    /// The proxies that the environment names for calls to providers and to the collector of traces.
     package var proxies = OutgoingProxies()
     /// Sign-in with the kits of Google, Apple and Facebook; `nil` if native apps cannot use them.
     package var nativeSocial: NativeSocialSettings?
@@ -84,13 +84,13 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    /// The first provider, which applies to hosts and clients that name none, and to `native_social`.
+    /// The first provider. It applies to hosts and clients that name no provider, and to `native_social`.
     package var provider: (any ProviderSettings)? {
         get { self.providers.first?.settings }
         set { self.providers = newValue.map { [NamedProvider(name: Realm.default.name, settings: $0)] } ?? [] }
     }
 
-    /// Returns the provider with this name; `nil` if none exists.
+    /// Returns the provider with this name; `nil` if there is no such provider.
     package func provider(named name: String) -> (any ProviderSettings)? {
         self.providers.firstIndex { $0.name == name }.map { self.providers[$0].settings }
     }
@@ -98,7 +98,7 @@ package struct Settings: Sendable, Equatable {
     /// The maximum number of open connections to apps: the sum of all apps on all event loops.
     package var appConnections: Int { self.upstreams.reduce(0) { $0 + $1.maxConnections } * self.eventLoops }
 
-    /// The provider whose users are listed in the settings; `nil` if none exists.
+    /// The provider whose users are listed in the settings; `nil` if there is no such provider.
     package var fixedUsers: NamedProvider? {
         self.providers.first { $0.settings is FixedUsersSettings }
     }
@@ -164,14 +164,14 @@ package struct Settings: Sendable, Equatable {
     }
 
     /// The issuer of everything that the gateway signs on the hosts of the first provider, or of this group. Hosts that
-    /// are connected by common providers share one issuer, so that a verifier is configured once: the origin of the
-    /// host with endpoints that has the most providers, or of the first of several. Other hosts have another issuer,
-    /// because another user may have the same `sub` there.
+    /// are connected by common providers share one issuer, so that a verifier is configured once. It is the origin of a
+    /// host with endpoints: the first of those with the maximum number of providers. Other hosts have another issuer,
+    /// because their users may have an equal `sub`.
     package var issuer: String {
         self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }
 
-    /// Returns the hosts that have a provider of the group. Users of the group may sign in on one host to use another.
+    /// Returns the hosts that have a provider of the group. Its users may sign in on one of these hosts to use another.
     package func hosts(sharing group: HostGroup) -> [HostSettings] {
         self.providers.count > 1
             ? self.hosts.filter { !Set($0.providers).isDisjoint(with: group.providers) } : self.hosts
@@ -231,8 +231,8 @@ package struct ListenAddress: Sendable, Hashable {
         return address.isUnspecified || address.isLoopback || address.isPrivate
     }
 
-    /// Whether the system refuses to bind both addresses: they have the same port, and one equals or includes the
-    /// other. `::` includes IPv4 (Linux's default for `IPV6_V6ONLY`). Port 0 is always a different port.
+    /// Whether the system refuses to bind both addresses: the ports are equal and not 0, and one address equals or
+    /// includes the other address. `::` includes IPv4 (Linux's default for `IPV6_V6ONLY`).
     func overlaps(_ other: ListenAddress) -> Bool {
         guard self.port == other.port, self.port != 0 else { return false }
         return self.host == other.host || self.takesIn(other) || other.takesIn(self)
@@ -254,7 +254,7 @@ extension ListenAddress: CustomStringConvertible {
     }
 }
 
-/// The field in which trusted proxies report the client. Only one is read, because two could contradict each other.
+/// The field in which trusted proxies report the client. Only one field is read, because two could be contradictory.
 package enum ForwardedHeader: String, Sendable, CaseIterable, SettingWord {
     case xForwardedFor = "x-forwarded-for"
     case forwarded
@@ -267,7 +267,7 @@ package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     package var host: String { didSet { self.authority = Self.authority(self.host, self.port) } }
     /// The port; `nil` if it is the default of the scheme.
     package var port: Int? { didSet { self.authority = Self.authority(self.host, self.port) } }
-    /// `host` or `host:port`, as in `Host`. Stored, because each request with a session cookie is compared with it.
+    /// `host` or `host:port`, as in `Host`. Stored, because it is compared with each request that has a session cookie.
     package private(set) var authority: String
 
     package init(isHTTPS: Bool, host: String, port: Int?) {

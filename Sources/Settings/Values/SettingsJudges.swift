@@ -4,14 +4,14 @@ package import Vocabulary
 package struct SettingsJudges: Sendable {
     /// Returns a sentence about a Redis URL that is not usable, without quoting the URL; `nil` if it is usable.
     package var redisURL: @Sendable (_ url: Secret) -> String? = { _ in nil }
-    /// Returns a sentence about a PEM file that has no usable private key; `nil` if it has one.
+    /// Returns a sentence about a PEM file without a usable private key; `nil` if the key is usable.
     package var privateKey: @Sendable (_ pem: Secret) -> String? = { _ in nil }
-    /// Returns a sentence about a PEM file that has no private key on P-256; `nil` if it has one.
+    /// Returns a sentence about a PEM file without a private key on P-256; `nil` if the key is on P-256.
     package var p256Key: @Sendable (_ pem: Secret) -> String? = { _ in nil }
     /// Returns a sentence about an unusable JWK set of a client's public keys; `nil` if it is usable.
     package var clientKeys: @Sendable (_ json: [UInt8]) -> String? = { _ in nil }
 
-    /// Returns a sentence on why a route may not set or remove a field; `nil` if it may.
+    /// Returns a sentence on why a route may not set or remove a field; `nil` if the route may.
     package var routeField: @Sendable (_ change: FieldChange, IdentitySettings) -> String? = { _, _ in nil }
     /// Returns the facts of a certificate with its issuers and its key in PEM; `nil` if certificates are not read.
     package var certificate: @Sendable (_ chain: [UInt8], _ key: Secret) throws(CertificateFault) -> CertificateFacts? =

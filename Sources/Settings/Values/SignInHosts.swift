@@ -46,7 +46,7 @@ package struct SignInHosts: Sendable {
         (self.hosts.values + self.wildcards.map(\.host)).contains { self.signInHost(of: $0) != nil }
     }
 
-    /// Returns the host with this authority, which a wildcard may cover; `nil` if the gateway does not serve it.
+    /// Returns the host that has this authority, or whose wildcard covers it; `nil` if there is no such host.
     package func host(_ authority: String) -> Host? {
         if let host = self.hosts[authority] { return host }
         for (host, settings) in self.wildcards {
@@ -58,7 +58,7 @@ package struct SignInHosts: Sendable {
         return nil
     }
 
-    /// Returns the host where users of `authority` sign in; `nil` if they sign in on that host itself.
+    /// Returns the other host where users of `authority` sign in; `nil` if there is no such host.
     package func signInHost(of authority: String) -> Host? { self.host(authority).flatMap { self.signInHost(of: $0) } }
 
     private func signInHost(of host: Host) -> Host? {

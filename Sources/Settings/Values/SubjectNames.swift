@@ -1,7 +1,7 @@
 import Vocabulary
 
-/// The names of a provider's users for apps, clients and operators. They are the provider's own ids, prefixed with the
-/// provider's name if several providers share a host, where two people must not share a name.
+/// The names of a provider's users for apps, clients and operators. A name is the provider's own id of the user. If
+/// several providers share a host, the provider's name precedes the id, because two people must not share a name.
 package struct SubjectNames: Sendable, Hashable {
     /// The prefix of each name. Empty if the name is the provider's id alone.
     package private(set) var mark = ""
@@ -12,7 +12,7 @@ package struct SubjectNames: Sendable, Hashable {
 
     /// - Parameters:
     ///   - provider: The provider's name as the prefix; `nil` if users are named by the provider's ids alone.
-    ///   - others: The providers whose names are prefixes.
+    ///   - others: The other providers whose names are prefixes.
     package init(of provider: String?, besides others: [String]) {
         self.mark = provider.map { $0 + Realm.separator } ?? ""
         self.otherMarks = others.map { $0 + Realm.separator }

@@ -3,11 +3,11 @@ package import Vocabulary
 
 /// TLS at the gateway's own addresses (`tls`).
 package struct TLSSettings: Sendable, Equatable {
-    /// One or more certificates. A name is served with the first certificate for it, ECDSA before RSA.
+    /// One or more certificates. A client gets the first certificate for the name that it asks for, ECDSA before RSA.
     package var certificates: [CertificateSettings] = []
     package var minVersion = TLSMinimum.v12
     package var clientCertificates = ClientCertificates.none
-    /// The authorities of clients' certificates; `nil` if clients present none.
+    /// The authorities of clients' certificates; `nil` if clients present no certificates.
     package var clientAuthorities: ClientAuthorities?
 
     package init() {}
@@ -156,7 +156,7 @@ package struct CertificateSettings: Sendable, Equatable {
     ) throws(CertificateFault) -> [UInt8] {
         do throws(SettingsFiles.Fault) {
             let bytes = try files.read(path, Self.maxBytes)
-            // Some editors write a byte order mark, which not all readers of PEM skip.
+            // Some editors write a byte order mark. Not all readers of PEM skip it.
             return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         } catch {
             let standing = files.standing(path)
@@ -194,7 +194,8 @@ package struct CertificateFacts: Sendable, Equatable {
     package var names: [String]
     package var addresses: [IPAddress]
     package var from: UnixTime
-    /// The time when the certificate or one of its issuers in the file expires, so that clients begin to reject it.
+    /// The earliest expiry of the certificate and its issuers in the file. Clients then begin to reject the
+    /// certificate.
     package var until: UnixTime
     /// The kind of key, such as `P-256` or `RSA-2048`.
     package var key: String
@@ -228,8 +229,8 @@ package struct CertificateFacts: Sendable, Equatable {
         return self.names.contains(host) || Self.wildcard(for: host).map(self.names.contains) ?? false
     }
 
-    /// Returns the wildcard that covers a name: `*.example.com` for `a.example.com`; `nil` if none exists. A wildcard
-    /// replaces exactly one label, so that no other wildcard covers the name.
+    /// Returns the wildcard that covers a name: `*.example.com` for `a.example.com`; `nil` if there is no such
+    /// wildcard. A wildcard replaces exactly one label, so that no other wildcard covers the name.
     package static func wildcard(for host: String) -> String? {
         guard let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")), dot != host.startIndex else { return nil }
         return "*" + host[dot...]

@@ -3,7 +3,7 @@ import AddressIntelligence
 /// An app behind the gateway: one server, or several equal servers.
 package struct UpstreamSettings: Sendable, Equatable {
     package var name: String
-    /// The server, or the first of several.
+    /// The only server, or the first of several servers.
     package var first: ServerSettings
     package var others: [ServerSettings] = []
     package var balance = ServerBalance.leastRequests
@@ -20,7 +20,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var serverName: String?
     package var maxConnections = 1024
     package var maxQueue = 10_000
-    /// The percentage of `maxConnections` that one client may use; `nil` for 25 to 50, depending on what is free.
+    /// The percentage of `maxConnections` that one client may use; `nil` for 25 to 50, depending on free connections.
     package var clientShare: Int?
     package var reuse = ConnectionReuse.shared
     package var answers = AnswerForm.strict
@@ -80,7 +80,7 @@ package struct ServerSettings: Sendable, Equatable {
         self.port = port
     }
 
-    /// Creates a server that listens at a Unix socket, and whose own URLs begin with `http://localhost`.
+    /// Creates a server at a Unix socket. The server's own URLs begin with `http://localhost`.
     package init(socketPath: String) {
         self.init(isHTTPS: false, host: "localhost", port: 80)
         self.socketPath = socketPath
@@ -89,7 +89,7 @@ package struct ServerSettings: Sendable, Equatable {
     /// The server in messages: its origin, e.g. `http://app-1:3000`, or `unix:` and the path of its socket.
     package var origin: String { self.socketPath.map { "unix:\($0)" } ?? self.urlOrigin }
 
-    /// Whether the server has a name, which may have several addresses.
+    /// Whether the server has a DNS name. A name may have several addresses.
     package var isNamed: Bool {
         guard self.socketPath == nil, !self.host.hasPrefix("[") else { return false }
         return IPAddress(self.host) == nil
@@ -98,7 +98,7 @@ package struct ServerSettings: Sendable, Equatable {
     /// The origin of the server's own URLs, e.g. `http://app-1:3000`.
     package var urlOrigin: String { "\(self.isHTTPS ? "https" : "http")://\(self.authority)" }
 
-    /// The value of `Host`: the server's host, with its port unless that is the default.
+    /// The value of `Host`: the server's host, and its port if it is not the scheme's default.
     package var authority: String {
         let isDefaultPort = self.port == (self.isHTTPS ? 443 : 80)
         return "\(self.host)\(isDefaultPort ? "" : ":\(self.port)")"
@@ -115,7 +115,7 @@ package struct HealthSettings: Sendable, Equatable {
     package var timeout = Duration.seconds(2)
     /// The number of consecutive good answers after which a server is used again.
     package var passes = 2
-    /// The number of consecutive failed checks after which a server is left out.
+    /// The number of consecutive failed checks after which a server is no longer used.
     package var fails = 3
     /// The only good status; `nil` for 200 to 399.
     package var status: Int?
@@ -128,11 +128,11 @@ package struct HealthSettings: Sendable, Equatable {
 
 /// The distribution of requests among an app's servers.
 package enum ServerBalance: String, Sendable, CaseIterable, SettingWord {
-    /// Of two random servers, the one with fewer requests in flight for its weight.
+    /// Of two random servers, the one with fewer requests in flight relative to its weight.
     case leastRequests = "least_requests"
-    /// One after another, each as often as its weight says.
+    /// The servers take turns in proportion to their weights.
     case roundRobin = "round_robin"
-    /// Always one server for a session or, without a session, for a client's address.
+    /// One server for all requests of a session or, without a session, of a client's address.
     case sticky
 }
 
@@ -148,7 +148,7 @@ package enum AnswerForm: String, Sendable, CaseIterable, SettingWord {
 package enum ConnectionReuse: String, Sendable, CaseIterable, SettingWord {
     /// The requests of all users, one after another.
     case shared
-    /// Only requests of one session, or only requests without one, so that bytes that the app sends too late reach no
-    /// other user.
+    /// Only requests of one session, or only requests without a session, so that bytes that the app sends too late
+    /// reach no other user.
     case strict
 }

@@ -1,12 +1,12 @@
 /// The label of a name that replaces the `*` of a wildcard host.
 package enum HostLabel {
-    /// The longest label and, in `longestName`, the longest name without its final dot, in bytes (RFC 1035 2.3.4).
+    /// The maximum number of bytes of a label and, in `longestName`, of a name without its final dot (RFC 1035 2.3.4).
     private static let longest = 63
     package static let longestName = 253
 
     /// Whether a label may replace a `*`: lower-case letters, digits and inner hyphens (RFC 1123 2.1). Labels with `--`
     /// in the third and fourth place are reserved (RFC 5890 2.3.1): `xn--...` may be displayed like another name, so
-    /// such a host is served only if it is written in full.
+    /// such a host is served only if the settings name it in full.
     package static func isFit(_ label: UnsafeBufferPointer<UInt8>) -> Bool {
         let hyphen = UInt8(ascii: "-")
         guard (1...Self.longest).contains(label.count), label.first != hyphen, label.last != hyphen else {
@@ -35,7 +35,7 @@ extension PublicURL {
             ? PublicURL(isHTTPS: self.isHTTPS, host: host, port: self.port) : nil
     }
 
-    /// Whether the URL is a wildcard and `name` has one label, of whatever form, instead of its `*`.
+    /// Whether the URL is a wildcard and `name` has one label of any form instead of its `*`.
     package func hasName(_ name: String) -> Bool {
         guard self.isWildcard, let dot = name.firstIndex(of: "."), dot != name.startIndex else { return false }
         return name != self.host && name[dot...] == self.host.dropFirst()
@@ -77,7 +77,7 @@ package struct ServedOrigins: Sendable {
             }
     }
 
-    /// Returns the origin of `url`, which must have a path; `nil` if no host has that origin.
+    /// Returns the origin of `url`; `nil` if `url` has no path, or if no host has that origin.
     package func origin(of url: String) -> String? {
         guard let scheme = url.utf8.firstRange(of: "://".utf8),
             let end = url.utf8[scheme.upperBound...].firstIndex(of: UInt8(ascii: "/"))

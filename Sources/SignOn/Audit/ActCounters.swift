@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Counts acts of one kind and results of rules, under the registry's own lock because acts are rare.
+/// Counts acts of one kind and results of rules. It uses the registry's lock, because acts are rare.
 package struct ActCounters: Sendable {
     private let metrics: MetricsRegistry
     private let countAct: @Sendable (AuditRecord) -> Void
@@ -46,7 +46,7 @@ package struct ActCounters: Sendable {
             .socialRefused, .socialReplayed, .signInBlocked, .signInNotAllowed, .proofMissing, .proofOtherKey,
             .ruleDenied,
         ]
-        // A code is counted when it is redeemed.
+        // `authorized` is left out, because a code is counted when it is redeemed.
         let acts = TokenAct.allCases.filter { $0 != .authorized }.map(\.rawValue)
         let increment = Self.counters(of: MetricNames.tokens, in: metrics, acts: acts, refusals)
         return ActCounters(metrics: metrics) { record in

@@ -40,7 +40,7 @@ package enum HandoffAct: Sendable, Equatable {
     case mintRefused(Reason)
     /// The store could not keep the token, and nothing was handed out.
     case mintUnavailable
-    /// The user is asked to confirm the token, which is unchanged. The reason is `nil` if users are always asked.
+    /// The user is asked to confirm the token. The token is unchanged. The reason is `nil` if users are always asked.
     case asked(Reason?)
     case signedIn
     /// The token is used up. The browser keeps its own, better session of the token's user.

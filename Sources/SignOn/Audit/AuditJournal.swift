@@ -5,7 +5,7 @@ package import Observability
 package struct AuditJournal: Sendable {
     private let take: @Sendable (AuditRecord) -> Bool
 
-    /// Creates a journal that passes every record to `take`, which returns whether the record was kept.
+    /// Creates a journal that passes every record to `take`. `take` returns true if the record was kept.
     package init(_ take: @escaping @Sendable (AuditRecord) -> Bool) {
         self.take = take
     }

@@ -6,8 +6,8 @@ import Settings
 import Vocabulary
 
 extension AuditRecord {
-    /// The record as lines of the audit stream, with the act last (unless `judged`). Empty if the store could not
-    /// answer.
+    /// The record as lines of the audit stream, with the act last (a `judged` act is left out). Empty if the store
+    /// could not answer.
     package var auditEvents: [AuditEvent] {
         guard let act = self.auditEvent else { return [] }
         var events: [AuditEvent] = []
@@ -123,7 +123,7 @@ extension AuditRecord {
         }
     }
 
-    /// The sentence in Auth0's log for a refused transfer token, which filters search for. `nil` if Auth0 has none.
+    /// The sentence in Auth0's log for a refused transfer token. Log filters search for it. `nil` if Auth0 has none.
     /// (auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx, "Session transfer validation warning
     /// logs".)
     private var description: String? {

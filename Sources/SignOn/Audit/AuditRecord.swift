@@ -4,7 +4,7 @@ package import Sessions
 package import Vocabulary
 
 /// One act of signing users on, for the audit stream and the metrics. It contains no tokens or keys, and nothing that
-/// users type, because users type passwords into the wrong field.
+/// users type, because users may type passwords into the wrong field.
 package struct AuditRecord: Sendable, Equatable {
     package var act: AuditAct
 
@@ -51,7 +51,7 @@ package struct AuditRecord: Sendable, Equatable {
     package var detail: String?
     /// The name of the provider at which the user signed in with the browser.
     package var provider: String?
-    /// The name of the user's provider in the settings, also for a failed sign-in. `nil` if the subject contains it.
+    /// The name of the user's provider in the settings, also for a failed sign-in. `nil` if the subject has it.
     package var realm: String?
     /// The reason why the session ended, if the act is a sign-out.
     package var cause = Reason.sessionSignedOut
@@ -71,13 +71,13 @@ package struct AuditRecord: Sendable, Equatable {
     /// The public authority of the only host on which the transfer token or ticket is valid.
     package var validHost: String?
     package var transport: HandoffTransport?
-    /// The native client for which the token was minted, and its device.
+    /// The native client for which the token was minted, and the device of this client.
     package var mintedClientID: String?
     package var mintedDevice: DeviceFacts?
     /// The age of the token when it was judged.
     package var age: Duration?
     /// The countries (ISO 3166-1) of the requesting device and of the device for which the token was minted. `nil` if
-    /// unknown. The journal looks them up.
+    /// unknown. The journal looks up the countries.
     package var country: String?
     package var mintedCountry: String?
     /// The device that used the token first, if the act is a replay or completes an attempt whose answer was lost.
@@ -101,7 +101,7 @@ package struct AuditRecord: Sendable, Equatable {
     package var isConfirmed = false
     /// True if the browser already had a session, so that the sign-in was silent or changed the user.
     package var hadSession = false
-    /// True if the web session that the token had made was ended, too (`on_replay: revoke_derived`).
+    /// True if the web session that was made from the token was also ended (`on_replay: revoke_derived`).
     package var revokedDerived = false
 
     /// Records the session of the act.

@@ -11,7 +11,7 @@ struct HandoffCounters: Sendable {
     private let wouldReject: [BindingMode: CounterID]
     private let redeemed: [HandoffTransport: CounterID]
     private let age: HistogramID
-    /// Counters by client and by reason. Only those that have occurred are exported.
+    /// Counters by client and by reason. A counter is exported once its client or reason has occurred.
     private let minted: CounterMemory<String>
     private let rejected: CounterMemory<Reason>
 

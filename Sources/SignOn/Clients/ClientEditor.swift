@@ -14,7 +14,7 @@ package struct ClientEditor: Sendable {
         package let generated: Secret?
     }
 
-    /// The maximum number of tries of a change while other gateways change the client first.
+    /// The maximum number of times that a change is tried if other gateways change the client at the same time.
     private static let tries = 8
     /// Members that a patch does not store: the secret, and the object in which the gateway describes the client.
     private static let ownMembers = ["client_secret", "sallyport"]
@@ -22,7 +22,7 @@ package struct ClientEditor: Sendable {
     private let overlay: ClientOverlay
     private let registry: @Sendable () -> ClientRegistry
 
-    /// - Parameter registry: Returns the registry in use, which a reload replaces.
+    /// - Parameter registry: Returns the registry in use. A reload replaces the registry.
     package init(overlay: ClientOverlay, registry: @escaping @Sendable () -> ClientRegistry) {
         self.overlay = overlay
         self.registry = registry
@@ -101,13 +101,12 @@ package struct ClientEditor: Sendable {
 
     // MARK: Steps
 
-    /// The wanted state of a client.
     private struct Wanted {
         var members: JSONValue
         var secret: Secret?
     }
 
-    /// Changes a client to the state that `decide` returns for its present state, or deletes the client for `nil`.
+    /// Changes a client to the state that `decide` returns for its present state. Deletes it if that state is `nil`.
     private func change(
         _ id: String,
         by name: String,

@@ -6,7 +6,7 @@ import Synchronization
 package import Vocabulary
 
 /// Follows the changes of clients in the store and gives them to the registries of this process. It reads when the
-/// store reports a change, and every minute in case a report is lost. Without the store, the last changes stay in use.
+/// store reports a change, and every minute in case a report is lost. If the store fails, the last changes stay in use.
 package final class ClientOverlay: DocumentReader, StoreCaller {
     /// A notice for operators.
     package enum Notice: Sendable, Hashable {
@@ -14,7 +14,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         case unreadable
         /// The changes can be read again.
         case readable
-        /// The gateway does not use a client, because with its change it would be invalid in the file.
+        /// The gateway does not use a client, because the changed client would be invalid in the file.
         case withheld(id: String, fault: String)
     }
 
@@ -64,7 +64,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     // MARK: Registries
 
-    /// Gives the present and all later changes to the registry, which this object does not retain.
+    /// Gives the present and all later changes to the registry. This object does not retain the registry.
     package func attach(_ registry: ClientRegistry) {
         let state = self.state.withLock { state in
             state.members.removeAll { $0.registry == nil }

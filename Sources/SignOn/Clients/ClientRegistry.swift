@@ -8,7 +8,7 @@ package import Vocabulary
 ///
 /// The clients are those in the file, overlaid with the changes at run time. Readers keep the registry. They keep a
 /// client or a snapshot only for one request, so that all readers see a change at once. An event loop keeps its own
-/// snapshot, which is replaced at every change, so it never waits for the registry's lock.
+/// snapshot, and never waits for the registry's lock. Every change replaces the snapshot.
 package final class ClientRegistry: Sendable {
     private struct State: Sendable {
         var snapshot: ClientSnapshot
@@ -22,7 +22,7 @@ package final class ClientRegistry: Sendable {
     /// The lists of providers that share hosts.
     private let groups: [[String]]
     private let state: Mutex<State>
-    /// The registry of which this one is a view, for users of `providers` only. `nil` if this one is not a view.
+    /// If this registry is a view: the registry behind it, and the providers whose users it serves. `nil` otherwise.
     private let source: (registry: ClientRegistry, providers: [String])?
 
     /// The current clients. A request that needs clients more than once takes the snapshot once.
@@ -37,7 +37,7 @@ package final class ClientRegistry: Sendable {
     /// Creates the registry of the clients in the configuration.
     ///
     /// - Parameters:
-    ///   - base: The judge of changes to the clients. With the default, no change takes effect.
+    ///   - base: The check of changes to the clients. With the default, no change takes effect.
     ///   - groups: The lists of providers that share hosts (`clients(of:)`).
     package init(_ clients: [ClientSettings], base: ClientBase = ClientBase(), groups: [[String]] = []) {
         self.base = base

@@ -11,7 +11,7 @@ package final class ClientSnapshot: Sendable {
     /// The start time of each client whose id an earlier client may have had. Other clients have always existed.
     private let beginnings: [String: UnixTime]
     private let isComplete: Bool
-    /// The clients' key sets. Read once, because every assertion of a client needs one.
+    /// The clients' key sets. Parsed once, because every assertion of a client needs its key set.
     private let keySets: [String: JWKSet]
     private let origins: Set<String>
     /// Whether some client may get an id_token from `/authorize`.
@@ -21,7 +21,7 @@ package final class ClientSnapshot: Sendable {
     /// Whether some client is to be notified of ended sessions.
     let hasLogoutURIs: Bool
 
-    /// Creates a snapshot. Of two clients with one id, which the settings reject, the first would be used.
+    /// Creates a snapshot. The settings reject two clients with one id. Otherwise, the first client would be used.
     ///
     /// - Parameter isComplete: Whether the snapshot contains the changes made at run time.
     init(_ clients: [ClientSettings], beginnings: [String: UnixTime] = [:], isComplete: Bool = true) {
@@ -55,7 +55,7 @@ package final class ClientSnapshot: Sendable {
         }
     }
 
-    /// Returns true if any client lists exactly this origin in `allowed_origins`, because a preflight names no client.
+    /// Returns true if any client lists exactly this origin in `allowed_origins`. A preflight names no client.
     package func allows(origin: String) -> Bool {
         // Compared byte for byte, because equal Unicode texts can differ in their bytes.
         self.origins.contains { $0.isExactly(origin) }

@@ -3,8 +3,8 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A token that waits for the user's confirmation. The browser keeps it in a sealed cookie, so it is in no URL and
-/// nothing is stored.
+/// A token that waits for the user's confirmation. The browser keeps the token in a sealed cookie, so the token is in
+/// no URL and not in the store.
 package struct PendingHandoff: Sendable, Equatable {
     /// How long a browser keeps the pending token: the lifetime of a transfer token.
     package static let lifetime = Duration.seconds(60)

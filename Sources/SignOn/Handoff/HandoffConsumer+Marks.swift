@@ -10,14 +10,14 @@ package import Vocabulary
 extension HandoffConsumer {
     /// The maximum number of marked values. No honest browser has more, and the cookie must stay small.
     private static let mostMarks = 8
-    /// The maximum length of the cookie, which holds marks separated by dots. The gateway sets no longer value, and it
-    /// ignores longer ones: one request could make it compare thousands of values with thousands of marks.
+    /// The maximum length of the cookie: marks, separated by dots. The gateway sets no longer value, and ignores longer
+    /// values: otherwise, one request could make it compare thousands of values with thousands of marks.
     package static let longestMarks = Self.mostMarks * (TokenAuthority.markLength + 1) - 1
 
     /// Returns the value of the cookie that marks these values of handoff cookies.
     ///
-    /// - Parameter earlier: The cookie's present value. Its marks are for cookies of other paths, and are kept if there
-    ///   is room.
+    /// - Parameter earlier: The cookie's present value. Its marks are for cookies of other paths. They are kept up to
+    ///   the maximum.
     package func marks(of values: [[UInt8]], besides earlier: [UInt8]) -> Secret {
         var marks = values.prefix(Self.mostMarks).map { self.authority.mark(of: $0) }
         for mark in earlier.split(separator: UInt8(ascii: ".")).map(Array.init)

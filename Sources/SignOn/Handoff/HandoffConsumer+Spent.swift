@@ -46,8 +46,8 @@ extension HandoffConsumer {
         }
     }
 
-    /// Answers a browser that kept its own session when the token was used up. Either an earlier navigation used it up,
-    /// or this one did and its answer was lost before the event was written.
+    /// Answers a browser that kept its own session when the token was used up. Either an earlier navigation used up the
+    /// token, or this navigation did and its answer was lost before the event was written.
     private func answerKept(
         isThisAttempt: Bool,
         _ marker: Marker,
@@ -118,7 +118,7 @@ extension HandoffConsumer {
                 return self.answerReplay(of: key, record, attempt, on: loop)
             }
             // The operator's rules accepted the token then and are not asked again, because the session lacks facts
-            // that they use.
+            // that the rules use.
             let judgement = self.handoffCase(token, parent: session, attempt).judged()
             var plan = self.plan(for: token, judgement, attempt, made: session)
             plan.record.subject = session.subject
@@ -188,8 +188,8 @@ extension HandoffConsumer {
 }
 
 extension TransferToken {
-    /// Rebuilds the token that created `session` from the session's record, bound to the device that used the token, to
-    /// be judged like the token itself. Returns `nil` if `session` was not created from a token.
+    /// Rebuilds the token that created `session` from the session's record, so that it can be judged again. It is bound
+    /// to the device that used the token. Returns `nil` if `session` was not created from a token.
     fileprivate init?(behind session: Session) {
         guard session.origin == .transfer, let key = session.bornOf, let device = session.device else { return nil }
         self.init(

@@ -5,7 +5,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Consumes session-transfer tokens: looks one up, judges it (`HandoffCase`), then acts in one atomic step of the
+/// Consumes session-transfer tokens: looks up a token, judges it (`HandoffCase`), then acts in one atomic step of the
 /// store.
 ///
 /// ```
@@ -17,17 +17,17 @@ package import Vocabulary
 ///                                                |           +-> by another      -> replay or burned -> refused
 ///                                                +-> absent                                       -> refused
 /// ```
-/// Another request may use the token between the lookup and the act. The store then answers `spent`, which is a replay,
-/// or `changed`. After `changed`, the token is judged again. If it changes once more, it is refused.
+/// Another request may use the token between the lookup and the act. The store then answers `spent` (a replay) or
+/// `changed`. After `changed`, the token is judged again. If the token changes again, it is refused.
 ///
 /// If the answer of an attempt is lost, the outcome is `unavailable`. The attempt may have succeeded, so the browser
-/// repeats it as the same `SessionAttempt`, which finds its own marker. The repetition completes the attempt as soon as
+/// repeats it as the same `SessionAttempt`. The repetition finds its own marker. It completes the attempt as soon as
 /// the store guarantees that the marker will not be lost, and uses the session made the first time.
 package struct HandoffConsumer: RecordCaller {
     let records: RecordAccess
     private let lifetimes: SessionSettings.Lifetimes
     let observer: DeviceObserver
-    /// Reports which users and clients are gone. `nil` if none are ever gone.
+    /// Reports which users and clients are gone. `nil` if users and clients are never gone.
     let directory: (any UserDirectory)?
     /// Knows the clients that get tokens. `nil` if every client exists and may have tokens.
     let clients: (any ClientDirectory)?
@@ -396,11 +396,11 @@ package struct HandoffConsumer: RecordCaller {
         )
     }
 
-    /// Ends the browser's replaced session, on other hosts too, if the plan names one, and records the outcome.
+    /// If the plan replaces a session of the browser, ends that session, also on other hosts. Records the outcome.
     ///
     /// The token is consumed by now, so a failing store cannot undo the sign-in. Ending is retried once, and the answer
-    /// replaces or clears the browser's cookie in any case. Only a sign-in for which the audit stream has no room must
-    /// not happen: the token of its session is not handed out, and the session ends.
+    /// replaces or clears the browser's cookie in any case. Only a sign-in that the audit stream cannot record must not
+    /// happen: the token of its session is not handed out, and the session ends.
     func finish(
         _ plan: Plan,
         _ request: HandoffRequest,
@@ -440,7 +440,6 @@ package struct HandoffConsumer: RecordCaller {
         self.report(.unavailable(error as? StoreError ?? .unavailable), request)
     }
 
-    /// Records the outcome of a request and returns it.
     private func report(_ outcome: HandoffOutcome, _ request: HandoffRequest) -> JudgedHandoff {
         self.journal.record(self.record(outcome.act, request))
         return JudgedHandoff(outcome)

@@ -16,11 +16,11 @@ package struct HandoffCase: Sendable {
     package var client: ClientSettings
     /// The device that presents the token.
     package var device: DeviceFacts
-    /// The certificate that the client presents in the TLS handshake. `nil` if it presents none.
+    /// The certificate that the client presents in the TLS handshake. `nil` if the client presents none.
     package var certificate: ClientCertificate?
     /// The realms of the host.
     package var realms: Realms
-    /// The session that this browser already has on this host. `nil` if none exists.
+    /// The session that this browser already has on this host. `nil` without such a session.
     package var existing: Session?
     /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?
@@ -74,7 +74,7 @@ package struct HandoffJudgement: Sendable, Equatable {
     /// The result of the operator's rules. Empty if the token was refused before the rules ran.
     package var rules = RuleJudgement()
 
-    /// Returns this judgement with the result of the operator's rules, which see only accepted tokens.
+    /// Returns this judgement with the result of the operator's rules. Rules only see accepted tokens.
     func judged(by rules: RuleJudgement) -> HandoffJudgement {
         var judgement = self
         judgement.rules = rules
@@ -167,7 +167,7 @@ extension HandoffCase {
 }
 
 extension RuleFacts.Request {
-    /// - Parameter certificate: The certificate that the client presents now. `nil` if it presents none.
+    /// - Parameter certificate: The certificate that the client presents now. `nil` if the client presents none.
     init(_ device: DeviceFacts, _ certificate: ClientCertificate? = nil) {
         self.init(
             address: device.address,
@@ -215,10 +215,10 @@ extension Session {
     /// The maximum lifetime of a session in which a delegate acts for the user, as in Auth0.
     package static let longestDelegation = Duration.seconds(7200)
 
-    /// Returns whether the browser should keep this session instead of `other`, which a token of the same user would
-    /// create. It should if this session has a higher assurance level, or an equal level and no earlier `expiresAt`, so
-    /// that a handoff never weakens or shortens the user's session. Idle time is ignored, because both sessions are in
-    /// use. A session of another actor is always replaced.
+    /// Returns whether the browser should keep this session instead of `other`, the session that a token of this user
+    /// would create. It should if this session has a higher assurance level, or an equal level and no earlier
+    /// `expiresAt`, so that a handoff never weakens or shortens the user's session. Idle time is ignored, because both
+    /// sessions are in use. A session of another actor is always replaced.
     package func outranks(_ other: Session) -> Bool {
         if self.actor != other.actor { return false }
         return self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal

@@ -54,12 +54,12 @@ package struct HandoffMint: RecordCaller {
         self.journal = journal
     }
 
-    /// Mints a token. If the audit stream has no room for the event, the token is not handed out.
+    /// Mints a token. If the audit stream cannot record the event, the token is not handed out.
     ///
     /// The client's permission and the token's syntax are checked before the store is asked. Refusals:
     /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired,
     /// never existed, or a browser's), `session.other_client`, `handoff.nested`, `proof.missing` and `proof.other_key`
-    /// (the parent is bound to a key), `rule.denied`, `handoff.throttled` (`MintLimits`), and those of
+    /// (the parent is bound to a key), `rule.denied`, `handoff.throttled` (`MintLimits`), and the refusals of
     /// `ProviderGrants.demand`.
     ///
     /// A delegated token needs the user's token and the actor's token. Both must be issued to this client, and the same
@@ -70,7 +70,7 @@ package struct HandoffMint: RecordCaller {
     ///   - actorToken: The token of the actor who is to act for the user. `nil` if nobody acts for the user.
     ///   - host: The public authority of the only host that the audience names. `nil` if the token is valid on every
     ///     host.
-    ///   - requester: The caller, whose audience is already known to name this gateway.
+    ///   - requester: The caller. Its audience has already been checked and names this gateway.
     package func mint(
         _ parent: MintParent,
         actor actorToken: [UInt8]? = nil,
@@ -172,7 +172,7 @@ package struct HandoffMint: RecordCaller {
         if let reason = objection ?? requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
     }
 
-    /// Returns the reason why no token may be minted from this session for this client. `nil` if one may be minted.
+    /// Returns the reason why no token may be minted from this session for this client. `nil` if a token may be minted.
     package static func objection(to parent: Session, client: ClientSettings, now: UnixTime) -> Reason? {
         // A stolen browser cookie must not yield tokens for other hosts, and a session from a handoff must not yield
         // further tokens. A token must end with its session, and an online session has no lineage of its own.

@@ -16,16 +16,17 @@ package struct HandoffRequest: Sendable {
     package var client: ClientSettings
     /// The device that presents the token. If its ASN is not set, the gateway looks it up.
     package var device: DeviceFacts
-    /// The certificate that the client presents in the TLS handshake, for rules. `nil` if it presents none.
+    /// The certificate that the client presents in the TLS handshake, for rules. `nil` if no certificate is presented.
     package var certificate: ClientCertificate?
     /// The browser's live session on this host, from the gateway or the provider's own cookie. `nil` without a session.
     package var existing: (key: RecordKey, session: Session)?
     /// The token with which the browser presents the existing session. A new token replaces it if a transfer token of
     /// the session's user is consumed and the session stays. `nil` if the session keeps its token.
     package var existingToken: PresentedToken?
-    /// Whether the existing session meets the route's requirements. If so, a token of its user may leave it in place.
+    /// Whether the existing session meets the route's requirements. If so, its user's token may leave the session in
+    /// place.
     package var existingSuffices = true
-    /// Whether the new session replaces the existing session of its user, which then ends (`endable`).
+    /// Whether the new session replaces and ends the existing session of its user (`endable`).
     package var replacesExisting = true
     /// Whether another user's existing session ends (`endable`). A link on another site must not sign a user out.
     package var endsOtherUser = true
@@ -35,7 +36,7 @@ package struct HandoffRequest: Sendable {
     package var lastAccount: Secret?
     /// The proof of the user's confirmation (`TokenAuthority.confirmationMark`). `nil` if the user was not asked.
     package var confirmationMark: [UInt8]?
-    /// Identifies an attempt and its repetitions: a new secret, or the one that the browser sends again after a 503.
+    /// Identifies an attempt and its repetitions: a new secret, or the secret that the browser repeats after a 503.
     package var attempt: AttemptSecret
     /// Whether the attempt's secret is new. If so, the browser cannot have made this attempt before.
     package var isFirstAttempt = false
@@ -64,13 +65,13 @@ package struct HandoffRequest: Sendable {
     }
 
     /// The existing session if it can end here. A session of the provider's own cookie stays: unless the provider has
-    /// ended it, the provider's sign-in page would send the browser straight back with it.
+    /// ended this session, its sign-in page would send the browser straight back with the session.
     var endable: (key: RecordKey, session: Session)? { self.existing.flatMap { $0.key.kind == .session ? $0 : nil } }
 }
 
 /// The result of presenting a session-transfer token.
 package enum HandoffOutcome: Sendable {
-    /// The browser gets a new web session. `replaces` is the browser's replaced session of this user, which has ended.
+    /// The browser gets a new web session. `replaces` is this user's earlier session in the browser. It has ended.
     case signedIn(token: Secret, session: Session, replaces: RecordKey?)
     /// The browser keeps its session and its session token. Either the transfer token made the session, or the token is
     /// used up and would have made a worse session for this user. The transfer token is removed, and nothing else
@@ -78,7 +79,7 @@ package enum HandoffOutcome: Sendable {
     ///
     /// - Parameter isRepeated: True if an earlier attempt of this browser used up the transfer token.
     case alreadySignedIn(isRepeated: Bool)
-    /// The browser keeps its session under a new session token, which it gets (`SuccessorToken`).
+    /// The browser keeps its session and gets a new session token for it (`SuccessorToken`).
     ///
     /// - Parameter isRepeated: True if an earlier attempt of this browser used up the transfer token.
     case renewed(token: Secret, session: Session, isRepeated: Bool)
@@ -87,8 +88,8 @@ package enum HandoffOutcome: Sendable {
     case refused(Reason, endsExisting: Bool)
     /// The token is for an account that this browser did not use last. The user is asked, and nothing has changed.
     case unconfirmed
-    /// A page informs the user, and the browser's session stays. Either a rule denied the token (`rule.denied`), which
-    /// is burned, or a delegated token met a browser that is signed in (`handoff.already_signed_in`).
+    /// A page informs the user, and the browser's session stays. Either a rule denied the token (`rule.denied`) and the
+    /// token is burned, or a delegated token met a browser that is signed in (`handoff.already_signed_in`).
     ///
     /// - Parameter text: The text for the user. `nil` if the gateway's own text is shown.
     case denied(Reason, text: String?)
@@ -126,7 +127,7 @@ extension HandoffOutcome {
         }
     }
 
-    /// Returns the refusal for a reason, either with a page or without informing the user.
+    /// Returns the refusal for a reason: with a page (`denied`), or without informing the user (`refused`).
     static func refusal(_ reason: Reason, text: String?, endsExisting: Bool) -> HandoffOutcome {
         switch reason {
         case .ruleDenied, .handoffAlreadySignedIn: .denied(reason, text: text)

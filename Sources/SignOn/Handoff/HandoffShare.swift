@@ -4,8 +4,8 @@ package import Settings
 package import Vocabulary
 
 /// Links that take a browser from a handoff to the host on which users sign in, so that the browser is signed in there,
-/// too (`handoff.share`). It then returns to the requested page. The link carries that page sealed, so that nothing is
-/// stored and no other site can make a link.
+/// too (`handoff.share`). The browser then returns to the requested page. The link carries that page sealed, so that
+/// nothing is stored and no other site can make a link.
 package struct HandoffShare: Sendable {
     /// A page of a host to which a browser returns.
     package struct Page: Sendable, Equatable {
@@ -22,8 +22,8 @@ package struct HandoffShare: Sendable {
 
     /// The time for which a link is valid. Browsers follow redirects at once.
     private static let lifetime = Duration.seconds(60)
-    /// The maximum length of the path and query in a link, which still fits into a request line when it is sealed
-    /// twice. A browser that requests a longer path and query is signed in on the requested host only.
+    /// The maximum length of the path and query in a link, so that the link fits into a request line when sealed twice.
+    /// A browser that requests a longer path and query is signed in on the requested host only.
     private static let longestTarget = 2800
     private static let version: UInt8 = 1
 
@@ -53,8 +53,8 @@ package struct HandoffShare: Sendable {
     /// - Parameters:
     ///   - authority: The host from which the browser comes.
     ///   - host: The host on which the link is presented.
-    /// - Returns: The page and whether the link is still valid. With an expired link, the browser only returns. `nil`
-    ///   if no host of this deployment made the link.
+    /// - Returns: The page and whether the link is still valid. With an expired link, the browser only returns to the
+    ///   page. `nil` if no host of this deployment made the link.
     package func page(
         _ text: String,
         from authority: String,

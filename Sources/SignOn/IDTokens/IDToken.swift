@@ -9,7 +9,8 @@ package import Vocabulary
 package struct IDToken: Sendable {
     /// The lifetime of a token unless the client's settings set another one.
     package static let defaultLifetime = Duration.seconds(36_000)
-    /// The maximum lifetime of a token, whatever the settings say. A replaced key stays published for this time.
+    /// The maximum lifetime of a token, whatever the settings say. A replaced key stays published at least for this
+    /// time.
     package static let longestLifetime = Duration.seconds(86_400)
 
     /// The issuer's URL as in the metadata, with its trailing slash.
@@ -81,7 +82,7 @@ package struct IDToken: Sendable {
 
     /// Returns the token in compact form. Signing takes a millisecond, too long for an event loop.
     ///
-    /// - Parameter key: A key for RS256 (`IDTokenKeys`). `at_hash` uses its hash function. A key for another
+    /// - Parameter key: A key for RS256 (`IDTokenKeys`). `at_hash` uses the hash function of RS256. A key for another
     ///   algorithm is a programming error and ends the process.
     package func signed(by key: SigningKey) -> String {
         precondition(key.algorithm == .rs256, "id_tokens are signed with RS256")

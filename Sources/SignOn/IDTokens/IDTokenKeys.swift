@@ -26,11 +26,11 @@ package enum IDTokenKeyFailure: Error, Sendable, Hashable {
     }
 }
 
-/// The RSA keys with which the gateway signs id_tokens. All gateways of a store sign with one key, which the first
-/// gateway makes.
+/// The RSA keys with which the gateway signs id_tokens. All gateways of a store sign with one key. The first gateway
+/// makes it.
 ///
 /// The last keys that were read are used during an outage of the store. A document that cannot be opened is overwritten
-/// only by `rotate(after:discards:)` with `discards`, because clients may hold tokens that only its keys verify.
+/// only by `rotate(after:discards:)` with `discards`, because clients may hold tokens that only the keys in it verify.
 package final class IDTokenKeys: DocumentReader {
     /// A notice for operators.
     package enum Notice: Sendable, Hashable {
@@ -50,13 +50,12 @@ package final class IDTokenKeys: DocumentReader {
         var failure: IDTokenKeyFailure?
         /// Whether the store has answered at least once, with or without a key.
         var hasRead = false
-        /// Whether the gateway makes a missing key.
         var makesKeys = false
         /// A new key that the store has not yet accepted. It is kept, because making a key takes a tenth of a second.
         var candidate: SigningKey?
     }
 
-    /// The maximum number of tries of a step while other gateways change the document first.
+    /// The maximum number of times that a step is tried if other gateways change the document at the same time.
     private static let tries = 8
 
     private let store: any DocumentStore
@@ -104,13 +103,13 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Life
 
-    /// Reads the keys, and makes one if none exists. Returns when that has succeeded or failed.
+    /// Reads the keys, and makes a key if there is none. Returns when this has succeeded or failed.
     package func prepare() async {
         self.state.withLock { $0.makesKeys = true }
         await self.refresh()
     }
 
-    /// Reads the keys in the background, and makes one if none exists. Retries after failures.
+    /// Reads the keys in the background, and makes a key if there is none. Retries after failures.
     package func prepareSoon() {
         self.state.withLock { $0.makesKeys = true }
         self.refreshSoon()
@@ -230,7 +229,7 @@ package final class IDTokenKeys: DocumentReader {
         }
     }
 
-    /// Returns the keys and seals them under the current secret. Otherwise, they would be lost with the old secret.
+    /// Returns the keys. If an older secret sealed them, seals them again, because they would be lost with that secret.
     private func resealed(
         _ plan: KeyPlan,
         _ stored: Stored<SigningKeyDocument>
@@ -270,7 +269,7 @@ extension IDTokenKeys {
         case waiting(keyID: String, until: UnixTime)
     }
 
-    /// Adds a key, which is published at once and signs after `settling`. Every gateway of the store learns of the key.
+    /// Adds a key. It is published at once and signs after `settling`. Every gateway of the store learns of it.
     ///
     /// - Parameter discards: Whether all earlier keys are dropped, readable or not, so that the new key signs at once.
     package func rotate(after settling: Duration, discards: Bool = false) async throws(RotationRefusal) -> Rotation {

@@ -31,7 +31,7 @@ struct KeyPlan: Sendable {
         self.keys = keys.sorted { $0.signsFrom < $1.signsFrom }
     }
 
-    /// Creates a plan with a first key, which signs at once.
+    /// Creates a plan with one key that signs at once.
     init(first key: SigningKey, now: UnixTime) {
         self.keys = [Planned(key: key, signsFrom: now)]
     }

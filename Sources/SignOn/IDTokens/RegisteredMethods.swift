@@ -1,15 +1,15 @@
 import Vocabulary
 
-/// Converts authentication methods to the values registered for `amr` (RFC 8176 2), which relying parties compare.
-/// Headers, introspection and sessions keep the names that the provider uses.
+/// Converts authentication methods to the values registered for `amr` (RFC 8176 2), because relying parties compare
+/// these values. Headers, introspection and sessions keep the names that the provider uses.
 enum RegisteredMethods {
     /// The registered values for the names that the gateway and Kratos use.
     private static let values = [
         "password": "pwd", "totp": "otp", "code": "otp", "lookup_secret": "otp", "webauthn": "hwk", "passkey": "pop",
     ]
 
-    /// Returns the value of each method once, or its name if none is registered. Adds `mfa` if several methods led to
-    /// two factors.
+    /// Returns the value of each method once, or the method's name if no value is registered. Adds `mfa` if several
+    /// methods led to `aal2` or higher.
     static func names(of methods: [String], level: AssuranceLevel?) -> [String] {
         var names: [String] = []
         for method in methods.map({ Self.values[$0] ?? $0 }) where !names.contains(method) { names.append(method) }

@@ -5,11 +5,12 @@ package import Vocabulary
 
 /// The private keys of id_tokens as the store keeps them, in one document for all gateways of the store.
 ///
-/// Each key is sealed before the document reaches the store, which cannot read it. The gateway can see which of its
-/// secrets sealed a key.
+/// Each key is sealed before the document reaches the store, so the store cannot read keys. The gateway can see which
+/// of its secrets sealed a key.
 package struct SigningKeyDocument: Document {
     package static var collection: String { "signing-keys" }
-    /// The maximum number of documents: the one in use, and those sealed under lost secrets (`IDTokenKeys.rotate`).
+    /// The maximum number of documents: the document in use, and documents sealed under lost secrets
+    /// (`IDTokenKeys.rotate`).
     package static var countLimit: Int { 16 }
 
     static let id = "id-token"

@@ -53,7 +53,7 @@ package enum UserInfoClaims {
         Claim("phone_number", "phone", .text, ["phone"]),
         Claim("phone_number_verified", "phone", .truth, ["phone_verified"]),
         Claim("address", "address", .address),
-        // Claims of Auth0, which apps that request an organization compare.
+        // Claims of Auth0. Apps that request an organization compare them.
         Claim("org_id", "openid"),
         Claim("org_name", "openid"),
     ]

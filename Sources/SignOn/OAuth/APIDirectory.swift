@@ -21,10 +21,10 @@ package struct APIDirectory: Sendable {
         self.only = apis.count == 1 ? apis[0] : nil
     }
 
-    /// Returns the API that a client requests. `nil` if the client names none, unless only one API is configured. With
-    /// `nil`, the token is valid at `/userinfo`.
+    /// Returns the API that a client requests. If the client names none, returns the only configured API, or `nil` if
+    /// none or several are configured. With `nil`, the token is valid at `/userinfo`.
     ///
-    /// - Parameter audience: The audience as the client sent it. `nil` if it sent none.
+    /// - Parameter audience: The audience as the client sent it. `nil` if the client sent no audience.
     /// - Throws: `oauth.invalid_target` if no API has this audience.
     package func target(_ audience: String?) throws(NotDone) -> APISettings? {
         guard let audience else { return self.only }

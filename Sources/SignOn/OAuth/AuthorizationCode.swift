@@ -17,9 +17,9 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
     package var scopes: [String]
     package var hasRefresh: Bool
     /// `redirect_uri` of the authorization request. The token request must repeat it (RFC 6749 4.1.3). `nil` if the
-    /// request had none because the client has only one.
+    /// request had none because the client has only one URI.
     package var redirectURI: String?
-    /// `code_challenge` with S256 (RFC 7636 4.2). `nil` if the client is confidential and sent none.
+    /// `code_challenge` with S256 (RFC 7636 4.2). `nil` if the client is confidential and sent no challenge.
     package var challenge: String?
     package var nonce: String?
     /// `dpop_jkt`: the thumbprint of the key that must be proven when the code is redeemed (RFC 9449 10).

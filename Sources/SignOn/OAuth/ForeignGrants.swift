@@ -3,9 +3,9 @@ import Vocabulary
 
 /// The provider tokens that clients may exchange for tokens of this gateway.
 package struct ForeignGrants: Sendable {
-    /// Providers' access and session tokens, in the order in which the providers are asked. Empty if none are accepted.
+    /// Providers' access and session tokens, in the order in which providers are asked. Empty if no token is accepted.
     let tokens: [any ForeignTokens]
-    /// Providers' refresh tokens. Empty if none are accepted.
+    /// Providers' refresh tokens. Empty if no refresh token is accepted.
     let refreshTokens: [any ForeignTokens]
     /// The notes of the lineages that end with a provider's session. `nil` if no provider ends sessions here.
     private let ends: ProviderSessions?

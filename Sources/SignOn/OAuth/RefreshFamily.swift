@@ -13,7 +13,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     package static var longestLife: Duration { .seconds(366 * 86_400) }
     // A rotation that a failover undoes is harmless. The previous token yields the same successor again, and the
     // successor itself proves that it was issued. The answer to a previous token may report a rotation that no replica
-    // has confirmed. If that rotation is lost, a theft of the previous token shows one rotation later.
+    // has confirmed. If that rotation is lost, a theft of the previous token is detected one rotation later.
     package static var isBoundToReign: Bool { false }
 
     package var clientID: String
@@ -38,7 +38,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         case present
         /// The previous token, rotated so recently that the client may have lost the answer.
         case former
-        /// Any older token, which shows that two parties have the family's tokens.
+        /// Any older token. It shows that two parties have the family's tokens.
         case replayed
     }
 
@@ -48,9 +48,9 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         return .former
     }
 
-    /// Reports whether the provider may have to be asked about the user before the family is used. Time is cut into
-    /// windows, which begin at another time for each family, so that families do not ask together. A family that was
-    /// rotated in the present window has asked.
+    /// Reports whether the provider may have to be asked about the user before the family is used. Time is divided into
+    /// windows. They begin at different times for each family, so that families do not ask at once. A family that was
+    /// rotated in the present window has already asked.
     package func mustAskProvider(_ settings: RefreshTokenSettings, at now: UnixTime) -> Bool {
         guard settings.follows else { return false }
         guard settings.rotation == .rotating else { return true }
@@ -99,7 +99,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
 extension RefreshFamily {
     /// Creates a new family.
     ///
-    /// - Parameter session: The family's session, which is written with the family.
+    /// - Parameter session: The family's session. It is written with the family.
     package init(
         clientID: String,
         session: NewSession,

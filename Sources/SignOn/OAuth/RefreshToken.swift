@@ -25,7 +25,7 @@ package struct RefreshToken: Sendable, Hashable {
         self.generation = generation
     }
 
-    /// The key of the family's record. It does not depend on the gateway's secrets, which the record outlives.
+    /// The key of the family's record. It does not depend on the gateway's secrets, because the record outlives them.
     package var key: RecordKey {
         RecordKey(
             kind: RefreshFamily.kind,
@@ -40,7 +40,7 @@ package struct RefreshToken: Sendable, Hashable {
     }
 }
 
-/// Makes refresh tokens and reads presented ones.
+/// Makes refresh tokens and reads presented refresh tokens.
 ///
 /// A token is `spr_ keyID(2) tag(10)` and 43 characters of base64url for 32 bytes: the family's id (8), the generation
 /// (4, big-endian), and a code over all earlier parts under a key from the gateway's secret (20 bytes of HMAC-SHA-256).
@@ -72,7 +72,7 @@ package struct RefreshTokenAuthority: Sendable {
         }
     }
 
-    /// The keys. The first makes tokens; each reads the tokens with its id.
+    /// The keys. The first key makes tokens. Each key verifies the tokens with its id.
     private let keys: [Key]
 
     /// - Parameters:

@@ -12,9 +12,9 @@ struct Grant: Sendable {
     /// The audience of the API. `nil` if the grant is for no API.
     var audience: String?
     var scopes: [String]
-    /// The thumbprint of the key to which the tokens are bound (RFC 9449 5). `nil` if they are bound to none.
+    /// The thumbprint of the key to which the tokens are bound (RFC 9449 5). `nil` if they are bound to no key.
     var keyThumbprint: String?
-    /// The browser's session that ends the refresh tokens. `nil` if they outlive it.
+    /// The browser's session with which the refresh tokens end. `nil` if the refresh tokens outlive that session.
     var parent: RecordKey?
 }
 
@@ -30,9 +30,9 @@ extension TokenService {
     /// Returns an access token for a native app's session token, or for a provider's token that the gateway accepts.
     /// The access token ends with the session.
     ///
-    /// Refusals: `credential.malformed`, `credential.other_key`, `session.unknown` (ended, a browser's, or an access
-    /// token, which yields no other), `session.other_client`, `proof.missing` and `proof.other_key` (a provider's token
-    /// that is bound to a key), `rule.denied`, and the refusals of providers.
+    /// Refusals: `credential.malformed`, `credential.other_key`, `session.unknown` (the session has ended or is a
+    /// browser's, or the token is an access token), `session.other_client`, `proof.missing` and `proof.other_key` (a
+    /// provider's token that is bound to a key), `rule.denied`, and the refusals of providers.
     ///
     /// - Parameter forTransfer: True if the client gets only a session-transfer token, minted from the access token.
     package func exchange(
@@ -111,7 +111,7 @@ extension TokenService {
         return try await self.issue(current, for: api, scopes: scopes, to: requester, &record)
     }
 
-    /// Returns the answer of the first provider that knows the token. If none does, returns the last provider's answer.
+    /// Returns the answer of the first provider that knows the token. If no provider does, returns the last answer.
     private func answer(
         to token: Secret,
         in tokens: [any ForeignTokens]
@@ -150,10 +150,10 @@ extension TokenService {
         case .live(let found):
             session = found.session
             record.note(NewSession(key: key, session: session), audience: api?.audience)
-            // Tokens made from this one could sign in a user whom the provider's `allow` excludes.
+            // Tokens made from this token could sign in a user whom the provider's `allow` excludes.
             guard found.verdict.isAdmitted else { throw NotDone(.signInNotAllowed) }
         }
-        // Tokens made from this one would not be bound to the certificate.
+        // Tokens made from this token would not be bound to the certificate.
         guard session.certificateHash == nil else { throw NotDone(.credentialBoundToCertificate) }
         if let reason = requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
         if let thumbprint = requester.keyThumbprint {
@@ -181,7 +181,7 @@ extension TokenService {
         )
     }
 
-    /// Returns an access token of a session for the requester, if the rules allow it, with the scopes that they leave.
+    /// Returns an access token of a session for the requester. The operator's rules may refuse it or remove scopes.
     private func issue(
         _ session: NewSession,
         for api: APISettings?,
@@ -349,8 +349,8 @@ extension TokenService {
         }
     }
 
-    /// Returns the first tokens of a grant, which were just written, if the limit of the user's sessions allows them. A
-    /// new family of refresh tokens counts as a session. It ends if it is refused or cannot be judged.
+    /// Applies the limit of the user's sessions to tokens that were just written, and returns the tokens. A new family
+    /// of refresh tokens is one session. The family ends if it is refused or the limit cannot be checked.
     func admitted(_ tokens: IssuedTokens, _ requester: TokenRequester) async throws(NotDone) -> IssuedTokens {
         guard let sessions = self.sessions, tokens.refresh != nil else { return tokens }
         let family = FoundSession(key: tokens.session.key, session: tokens.session.session)

@@ -66,8 +66,9 @@ extension TokenService {
     /// tokens are online. Online tokens are in the lineage of the browser's session and end with that session.
     ///
     /// - Parameters:
-    ///   - user: The user's session and its key, which a cookie of the gateway or of the provider presents.
-    ///   - isOfBrowser: True if the browser has the session; false if a transfer token made it for this request.
+    ///   - user: The user's session and its key. The session is the gateway's or the provider's.
+    ///   - isOfBrowser: True if the browser has the session; false if a transfer token made the session for this
+    ///     request.
     package func issueCode(
         _ wish: CodeWish,
         to user: NewSession,
@@ -79,13 +80,13 @@ extension TokenService {
         let settings = wish.client.refreshToken
         let hasRefresh =
             wish.client.getsRefreshToken(wish.scopes) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
-            // A delegate acts for a user only for a while.
+            // A delegate acts for a user only for a limited time, so it gets no refresh token.
             && web.actor == nil
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline
         let isProviders = user.key.kind == .foreignSession
-        // A code is a use of the browser's session, which may have been idle for hours. If the provider says no, the
-        // code ends, too, or what it yields.
+        // Issuing a code is a use of the browser's session, which may have been idle for hours. If the provider ends
+        // the sign-in, the code or its tokens end, too.
         if web.sharedGrant != nil { self.grants?.renew(web, user.key) }
         let lineage = isBound ? web.lineage : self.authority.newLineage()
         var session = web
@@ -112,7 +113,7 @@ extension TokenService {
         try await self.ends?.keepAccount(of: session)
         var noted = session
         if !hasRefresh {
-            // The record is read until the last access token of the code has expired, and would only take room later.
+            // The note is needed only until the last access token of the code has expired.
             let end = now.advanced(by: AuthorizationCode.lifetime + self.apis.lifetime(wish.api?.audience))
             noted.expiresAt = min(noted.expiresAt, end)
         }
@@ -135,10 +136,10 @@ extension TokenService {
         return token
     }
 
-    /// Notes what a client gets in a user's session, if the client is to be notified of ends. To be called before the
-    /// client gets it.
+    /// Notes that a client gets tokens in a user's session, if the client is to be notified of ends. Call this before
+    /// the client gets the tokens.
     ///
-    /// - Parameter own: The session whose id the client's id_tokens have as `sid`.
+    /// - Parameter own: The session whose id is the `sid` in the client's id_tokens.
     package func note(
         _ client: ClientSettings,
         gets own: Session,
@@ -231,7 +232,7 @@ extension TokenService {
         tokens.nonce = code.nonce
         if let key = session.sharedGrant, let grants = self.grants {
             let settings = requester.client.refreshToken
-            // The provider has ended the sign-in since the code was issued.
+            // False if the provider has ended the sign-in since the code was issued.
             guard try await grants.add(tokens.root, expiresAt: session.expiresAt, to: key, for: settings) else {
                 throw NotDone(.codeUnknown)
             }
@@ -247,8 +248,8 @@ extension TokenService {
         )
     }
 
-    /// Adds a client that got tokens to the holders of its user's grant once more. A holder that left the grant before
-    /// the tokens were written took the client for one that has ended.
+    /// Adds a client that got tokens to the holders of its user's grant once more. If a holder left the grant before
+    /// the tokens were written, this client may have been removed as ended.
     private func hold(_ tokens: IssuedTokens, _ requester: TokenRequester) async throws(NotDone) {
         let session = tokens.session.session
         guard let key = session.sharedGrant, let grants = self.grants else { return }

@@ -75,7 +75,7 @@ extension TokenService {
             try await self.end(session, &record)
             self.notifyClients(of: session, besides: requester.client.clientID)
         }
-        // The token has ended in any case. A full queue must not keep a token alive.
+        // The token has ended in any case. A full audit queue must not keep a token alive.
         self.journal.record(record)
     }
 
@@ -92,7 +92,8 @@ extension TokenService {
         guard case .session(let session) = try await self.findKept(token), session.session.clientID == clientID else {
             return nil
         }
-        // An access token made from no session or family is all that its client has, and ends with its dependents.
+        // If an access token was made from no session or family, its client has no other token. The access token then
+        // ends with its dependents.
         return (session, session.session.access != nil && session.session.bornOf != nil)
     }
 }

@@ -22,7 +22,8 @@ extension TokenService {
         return token
     }
 
-    /// Returns the request with this `request_uri`. `nil` if it does not exist, was used, or its client is gone.
+    /// Returns the request with this `request_uri`. `nil` if the request does not exist or was used, or its client is
+    /// gone.
     package func pushed(_ token: Secret) async throws(NotDone) -> FoundRequest? {
         guard let key = self.authority.key(.pushedRequest, of: token.bytes) else { return nil }
         let lookup = try await self.ask { store, loop in
@@ -34,7 +35,7 @@ extension TokenService {
         return FoundRequest(request: stored.record, key: key, version: stored.version)
     }
 
-    /// Uses up a request. Returns false if another browser was faster, and only that browser gets an answer.
+    /// Uses up a request. Returns false if another browser used it first. Only that browser gets an answer.
     package func use(_ found: FoundRequest) async throws(NotDone) -> Bool {
         let marker = Marker.used(self.authority.newAttempt(), session: nil)
         return try await self.consume(found.key, found.version, marker, [], asksAgain: true) == .done

@@ -10,7 +10,7 @@ package enum RefreshWish: Sendable {
     /// An access token.
     ///
     /// - audience: The requested audience. `nil` if the family's audience is requested.
-    /// - scopes: The requested scopes; those not granted are ignored. `nil` if all granted scopes are requested.
+    /// - scopes: The requested scopes; ungranted scopes are ignored. `nil` if all granted scopes are requested.
     case access(audience: String?, scopes: [String]?)
     /// A session-transfer token for this audience, minted by the caller if the rules allow it for the session.
     case transfer(audience: String, judged: @Sendable (Session) async -> RuleJudgement)
@@ -29,12 +29,12 @@ extension TokenService {
     /// Neither the store nor the limiter is asked about a token that this gateway did not make. The rotation is one
     /// compare-and-swap. The access token is written before the rotation and handed out only after it.
     ///
-    /// If it is time, the provider is asked before whether the user still has access (`refresh_token.provider`). The
+    /// If a check is due, the provider is first asked whether the user still has access (`refresh_token.provider`). The
     /// presented token is judged first, so that a stolen old token costs no call.
     ///
     /// Refusals: `refresh.unknown` (forged, expired or ended), `refresh.other_client`, `refresh.replayed` (the family
     /// has ended with everything made from it), `proof.missing` and `proof.other_key` (the family is bound to a key and
-    /// unchanged), `refresh.user_gone`, `refresh.unconfirmed` and `provider.unavailable` (the provider's last word is
+    /// unchanged), `refresh.user_gone`, `refresh.unconfirmed` and `provider.unavailable` (the provider's last answer is
     /// older than `confirm_within`), `session.client_gone`, `oauth.invalid_target`. The first rotation with a proof
     /// binds a family that is bound to no key.
     package func refresh(
@@ -82,7 +82,7 @@ extension TokenService {
             // Checked before the key. Otherwise, a thief could bind the family to his own key and keep it.
             if place == .replayed {
                 // The token was valid when this request presented it. The client did not wait for the answer, presented
-                // the token again, and continued with the new one. This is not a replay.
+                // the token again, and continued with the new token. This is not a replay.
                 guard !wasPresent else { throw NotDone(.storeUnavailable) }
                 try await self.end(session, &record)
                 self.notifyClients(of: session)
@@ -104,7 +104,7 @@ extension TokenService {
                 isConfirmed = true
                 // The session may have ended, or have new claims.
                 if try await self.grants?.demand(session.session, session.key, for: requester.client) == true {
-                    // A request with the same token may have rotated it meanwhile.
+                    // Another request with this token may have rotated the family meanwhile.
                     wasPresent = true
                     continue
                 }

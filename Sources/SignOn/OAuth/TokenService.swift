@@ -11,9 +11,9 @@ package struct TokenRequester: Sendable {
     package var client: ClientSettings
     /// The sender of the request, with the user's address.
     package var sender: Requester
-    /// The thumbprint of the key that the request proves, for binding new tokens (RFC 9449 5). `nil` if it proves none.
+    /// The thumbprint of the key that the request proves, for binding new tokens (RFC 9449 5). `nil` without a proof.
     package var keyThumbprint: String?
-    /// The audience that the request names, recorded also with refusals. `nil` if it names none.
+    /// The audience that the request names, recorded also with refusals. `nil` if the request names none.
     package var audience: String?
 
     package init(client: ClientSettings, sender: Requester) {
@@ -31,7 +31,7 @@ package struct TokenRequester: Sendable {
 
 /// The tokens that a client gets.
 package struct IssuedTokens: Sendable {
-    /// The access token. `nil` if the request was for a session-transfer token, which is minted from `session`.
+    /// The access token. `nil` if the caller mints a session-transfer token from `session` instead.
     package var access: Secret?
     /// The remaining lifetime of the access token.
     package var lifetime: Duration
@@ -65,7 +65,7 @@ package struct TokenService: RecordCaller {
     let rules: RuleBook
     /// Counts the sessions that end with a session. `nil` if that number is not recorded.
     let cascade: SessionCascade?
-    /// The providers' tokens that can be exchanged. `nil` if none exist.
+    /// The providers' tokens that can be exchanged. `nil` if there are no such tokens.
     let foreign: ForeignGrants?
     /// Links the accounts of several providers into one. `nil` if accounts are never linked.
     let accounts: AccountLinks?
@@ -78,7 +78,7 @@ package struct TokenService: RecordCaller {
 
     /// - Parameters:
     ///   - lifetimes: The lifetimes of native apps' sessions.
-    ///   - devices: The finder of a device's network.
+    ///   - devices: Finds the network of a device.
     ///   - limiter: The limiter for the uses of each family of refresh tokens.
     package init(
         records: RecordAccess,
@@ -123,7 +123,7 @@ package struct TokenService: RecordCaller {
     ///
     /// - Parameters:
     ///   - audience: The audience of the API. `nil` if the token is for no API.
-    ///   - thumbprint: The thumbprint of the key to which the token is bound. `nil` if it is bound to none.
+    ///   - thumbprint: The thumbprint of the key to which the token is bound. `nil` if it is bound to no key.
     func access(
         of session: NewSession,
         for audience: String?,
@@ -161,7 +161,7 @@ package struct TokenService: RecordCaller {
         }
         try await self.ask { store, loop in store.create(access, on: loop) }
         // An end of the user's sessions before the write does not affect the new record, so the session is looked up.
-        // For a foreign token, whose session ends with its lineage, the new record is looked up.
+        // The session of a foreign token ends with its lineage, so the new record is looked up instead.
         let witness = session.key.kind == .session ? session.key : access.key
         if try await self.session(witness) != nil { return true }
         await self.discard(access)
@@ -191,7 +191,7 @@ package struct TokenService: RecordCaller {
         return record
     }
 
-    /// Issues tokens, and records the issue or the refusal. Tokens whose issue cannot be recorded are not handed out.
+    /// Issues tokens, and records the issue or the refusal. Without a record of the issue, no tokens are handed out.
     func recording(
         _ record: AuditRecord,
         _ issue: (inout AuditRecord) async throws(NotDone) -> IssuedTokens

@@ -1,8 +1,8 @@
 import Cryptography
 package import Vocabulary
 
-/// Names accounts in the audit stream without revealing the input. Users type passwords into the wrong field, and an
-/// unknown identifier may be the email address of an uninvolved person.
+/// Names accounts in the audit stream without revealing the input. Users may type passwords into the wrong field, and
+/// an unknown identifier may be the email address of an uninvolved person.
 ///
 /// A name is a keyed hash, so a reader of the log cannot compute it from a list of addresses. A successful sign-in is
 /// recorded with both the name and the subject, so that failed sign-ins can be matched to their user.

@@ -3,7 +3,7 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The tries counted against an address at sign-in, for operators to see and to clear.
+/// The sign-in tries that rate limits have counted for an address. Operators can see and clear the counts.
 package struct AddressLimits: StoreCaller {
     /// The state of one bucket.
     package struct Count: Sendable, Equatable {
@@ -38,7 +38,7 @@ package struct AddressLimits: StoreCaller {
         return counts
     }
 
-    /// Clears the counts. With Redis, other gateways keep their own counts of these tries.
+    /// Clears the counts. With Redis, other gateways keep their own counts of the tries.
     package func clear(_ address: IPAddress, account: String?) async throws(NotDone) {
         for bucket in Self.buckets(of: address, account: account) {
             try await self.ask { limiter, loop in limiter.forgive(bucket, on: loop) }

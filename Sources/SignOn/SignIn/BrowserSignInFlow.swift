@@ -7,11 +7,11 @@ package import Vocabulary
 
 /// Signs users in at a provider that redirects browsers: sends a browser there and begins a session on its return.
 package struct BrowserSignInFlow: Sendable {
-    /// The limit of failed sign-ins from one address: fifty, then one a second. Each costs a call to the provider.
+    /// The limit of failed sign-ins from one address: fifty, then one a second. Each try costs a call to the provider.
     static let perAddress = RateLimit("signin.callback", burst: 50, interval: .seconds(1))
 
     package let sessions: SessionService
-    /// The provider's name on a host with several providers. `nil` if it is the only one.
+    /// The provider's name on a host with several providers. `nil` if the host has no other provider.
     package let name: String?
     private let provider: any BrowserProvider
     private let tries: TryCounter
@@ -20,9 +20,9 @@ package struct BrowserSignInFlow: Sendable {
 
     /// - Parameters:
     ///   - sessions: The service that begins the sessions of the provider's users.
-    ///   - name: The provider's name on hosts with several providers. `nil` if it is the only one.
+    ///   - name: The provider's name on hosts with several providers. `nil` if the host has no other provider.
     ///   - limiter: The limiter for failed sign-ins.
-    ///   - keys: The keys that seal the state of a sign-in, which a browser keeps until it returns.
+    ///   - keys: The keys that seal the state of a sign-in. A browser keeps this state until it returns.
     ///   - reportOutage: Called with the reason if the provider gives no answer. The reason contains no token or claim
     ///     value. No audit record is written, because nobody was refused.
     package init(
@@ -81,8 +81,8 @@ package struct BrowserSignInFlow: Sendable {
         self.seal.open(kept, id: id, on: authority)
     }
 
-    /// Returns the reduced form of a sign-in for which the browser has no room. It lacks the provider's state, so it
-    /// can only begin again. `nil` if the sign-in is already reduced.
+    /// Returns the reduced form of a sign-in that does not fit into the browser's cookies. It lacks the provider's
+    /// state, so the sign-in can only begin again. `nil` if the sign-in is already reduced.
     package func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret? {
         pending.atProvider == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
@@ -101,9 +101,9 @@ package struct BrowserSignInFlow: Sendable {
         PostedAnswer(text, by: self.seal.keys, for: path, on: authority)
     }
 
-    /// Returns the browser's sessions on this host, which a completed sign-in replaces. `nil` if the browser is
-    /// already signed in and must not complete the sign-in, which would end its session. Then the sign-in has expired,
-    /// or a sufficient session began after it: the browser returned twice, or the user signed in in another tab.
+    /// Returns the browser's sessions on this host. A completed sign-in replaces them. `nil` if the browser is signed
+    /// in and must not complete the sign-in, because that would end its session: the sign-in has expired, or a
+    /// sufficient session began after it (the browser returned twice, or the user signed in in another tab).
     ///
     /// The store is asked before the provider, so that an outage of the store does not use up the code.
     package func former(

@@ -12,7 +12,7 @@ package struct ExchangeClaims: RecordCaller {
     private static let lifetime = Duration.seconds(600)
     /// The tolerated clock difference between gateway and provider.
     private static let tolerance = Duration.seconds(60)
-    /// The maximum number of tries of a claim that another claim overtakes.
+    /// The maximum number of times that a claim is tried if another claim is written at the same time.
     private static let maxTries = 4
 
     let records: RecordAccess

@@ -14,7 +14,8 @@ package final class FamiliarAddresses: Sendable {
     private let memory = Mutex(Memory())
     private let capacity: Int
 
-    /// - Parameter capacity: The minimum number of recent sign-ins to remember, with up to four times as many hashes.
+    /// - Parameter capacity: The minimum number of recent sign-ins to remember. About four times as many hashes are
+    ///   kept.
     package init(capacity: Int = 16_384) {
         precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity

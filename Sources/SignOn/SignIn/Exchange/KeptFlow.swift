@@ -8,7 +8,7 @@ package struct FlowWish: Sendable, Hashable {
     package var returnTo: String?
     /// The requirements for the sign-in. Only `isAgain` and `aal` are kept, because an app requests nothing else.
     package var demand: SignInDemand
-    /// The identity schema that the app named. `nil` if it named none.
+    /// The identity schema that the app named. `nil` if the app named no schema.
     package var schema: String?
 
     package init(kind: KeptFlow.Kind, returnTo: String?, demand: SignInDemand, schema: String?) {

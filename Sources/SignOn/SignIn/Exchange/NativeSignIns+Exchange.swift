@@ -80,7 +80,6 @@ extension NativeSignIns {
         let key: RecordKey
         /// The digest of the app's code.
         let code: Digest256
-        /// The session that the attempt makes.
         let session: SessionAttempt
         let requester: Requester
     }
@@ -105,7 +104,7 @@ extension NativeSignIns {
         if self.sessions.users?.loss(of: session) != nil { return .leave(self.refuseEnded(requester)) }
         if let grant = session.sharedGrant, let grants = self.sessions.grants {
             let isHeld = try await grants.add(attempt.session.sessionKey, expiresAt: session.expiresAt, to: grant)
-            // The provider has ended the sign-in meanwhile.
+            // False if the provider has ended the sign-in meanwhile.
             guard isHeld else { return .leave(self.refuseEnded(requester)) }
         }
         return .use(

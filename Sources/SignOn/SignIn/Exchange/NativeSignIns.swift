@@ -9,7 +9,7 @@ package import Vocabulary
 /// ```
 /// app:      begin    -> a code that it keeps, and the flow's id
 /// browser:  complete -> a second code, in the URL that leads back to the app
-/// app:      exchange -> a session token for both
+/// app:      exchange -> a session token for both codes
 /// ```
 /// Neither code is useful alone: not to an app that intercepts the second code, and not to an app that only sees the
 /// first code. The session is written when the codes are exchanged. Its token is computed from both codes, so that a
@@ -22,7 +22,7 @@ package struct NativeSignIns: RecordCaller {
 
     /// The limit of flows from one address, because each flow is stored: sixty, then one a second.
     static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
-    /// The maximum number of tries to change a flow while other requests change it, too.
+    /// The maximum number of times that a change is tried if other requests change the flow at the same time.
     private static let tries = 4
 
     /// - Parameter limiter: The limiter for flows and exchanges.
@@ -45,7 +45,7 @@ package struct NativeSignIns: RecordCaller {
 
     // MARK: Flows
 
-    /// Begins the flow `id` with a new code, which is shown to the app once.
+    /// Begins the flow `id` with a new code for the app.
     package func begin(
         _ wish: FlowWish,
         id: String,
@@ -85,10 +85,11 @@ package struct NativeSignIns: RecordCaller {
     /// Returns the time when a flow that begins at `start` becomes too old for a sign-in.
     package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
-    /// Returns the destination of a flow's browser: the one that the browser names, otherwise the app's, otherwise the
-    /// only one in the settings. `nil` if the named one is not allowed, or if the settings do not have exactly one.
+    /// Returns the URI to which a flow's browser returns: the URI that the browser names, otherwise the app's,
+    /// otherwise the only URI in the settings. `nil` if the named URI is not allowed, or if no URI is named and the
+    /// settings do not have exactly one.
     ///
-    /// - Parameter asked: The destination that the browser names. `nil` if it names none.
+    /// - Parameter asked: The URI that the browser names. `nil` if the browser names none.
     package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
         if let asked { return self.settings.allows(asked) ? asked : nil }
         if let returnTo = flow.wish.returnTo { return self.settings.allows(returnTo) ? returnTo : nil }
@@ -113,8 +114,8 @@ package struct NativeSignIns: RecordCaller {
         guard answer == .done else { throw NotDone(.storeUnavailable) }
     }
 
-    /// Removes the app's code from the flow before a browser is redirected with the flow's id. From then on, the code,
-    /// which the app already has, cannot be read with the id alone.
+    /// Removes the app's code from the flow before a browser is redirected with the flow's id. The app already has the
+    /// code. From then on, nobody can read the code with the id.
     package func leave(_ flow: KeptFlow, id: String) async throws(NotDone) {
         if flow.appCode != nil { try await self.change(id) { $0.appCode = nil } }
     }

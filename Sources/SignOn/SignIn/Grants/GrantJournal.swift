@@ -2,7 +2,7 @@ package import Observability
 package import Sessions
 import Vocabulary
 
-/// Records events of providers' tokens: counts them, writes ends to the audit stream, and passes all to the log.
+/// Records events of providers' tokens in metrics and log. Events that concern the user's session are also audited.
 package struct GrantJournal: Sendable {
     /// An event of a grant. A detail is an error code of the provider or names the failure. It never contains a token.
     package enum Event: Sendable, Equatable {
@@ -50,7 +50,7 @@ package struct GrantJournal: Sendable {
 }
 
 extension GrantJournal.Event {
-    /// The result under which metrics count the event. `nil` if they do not.
+    /// The result under which metrics count the event. `nil` if the event is not counted.
     var result: ProviderRenewalResult? {
         switch self {
         case .renewed: .renewed

@@ -26,7 +26,7 @@ extension ProviderGrants: SessionRenewer {
         self.asked(session, key, on: loop).map { _ in }
     }
 
-    /// Renews the grant of a session if that is due, and waits for a moment until it is over.
+    /// Renews the grant of a session if a renewal is due, and waits briefly for its end.
     ///
     /// - Returns: False if nothing is due, as far as this process knows, so that the session is unchanged.
     func asked(_ session: Session, _ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
@@ -105,25 +105,24 @@ extension ProviderGrants: SessionRenewer {
         for promise in waiting { promise.succeed() }
     }
 
-    /// Returns whether a request waits for the renewal of the grant.
     private func isAwaited(_ grant: RecordKey) -> Bool {
         self.state.withLock { $0.underWay[grant]?.isEmpty == false }
     }
 
-    /// The maximum number of grants whose next look is remembered: all shared grants in use. It equals the capacity of
-    /// a loop's cache. With fewer, looks would take the places of renewals.
+    /// The maximum number of grants for which the time of the next look is remembered: all shared grants in use. It
+    /// equals the capacity of a loop's cache. With a smaller number, repeated looks would delay renewals.
     private static let mostRests = 65_536
 
     // MARK: Steps
 
-    /// - Returns: When the next look at the grant is due. `nil` if its sessions determine it.
+    /// - Returns: When the next look at the grant is due. `nil` if the grant's sessions determine that time.
     private func renew(_ renewal: Renewal) async -> UnixTime? {
         var looks = 0
         do {
             while looks < Self.mostWrites + Self.mostLooks {
                 looks += 1
                 guard let stored = try await self.grant(renewal.key) else {
-                    // The holders of a shared grant end with it, also if ending them failed.
+                    // The holders of a shared grant end with it, even if ending them failed before.
                     if renewal.isShared { try await self.end(renewal.session.lineage) }
                     return self.later(Self.absence)
                 }
@@ -184,9 +183,7 @@ extension ProviderGrants: SessionRenewer {
         }
     }
 
-    /// Keeps refreshed tokens.
-    ///
-    /// - Parameter identity: Returns the present user for the stored grant. `nil` if the user is unchanged.
+    /// - Parameter identity: Returns the user's present identity, for the stored grant. `nil` if the user is unchanged.
     private func take(
         _ tokens: ProviderTokenSet,
         _ leased: ProviderGrant,
@@ -194,7 +191,7 @@ extension ProviderGrants: SessionRenewer {
         _ identity: (ProviderGrant) -> Identity?
     ) async -> UnixTime? {
         let settlement = await self.settle(renewal.key) { current in
-            // If another gateway refreshed, too, after the lease expired, its tokens are the later ones.
+            // If another gateway also refreshed after the lease expired, its tokens are newer.
             guard current.generation == leased.generation else { return nil }
             let user = identity(current)
             let isAsked = renewal.isShared && renewal.provider.canAsk(with: tokens)
@@ -219,7 +216,6 @@ extension ProviderGrants: SessionRenewer {
         }
     }
 
-    /// Returns the names of the traits that differ.
     private static func changes(from former: Identity, to present: Identity?) -> [String] {
         guard let present, present.traitsDocument != former.traitsDocument else { return [] }
         let (old, new) = (former.traits.members ?? [:], present.traits.members ?? [:])
@@ -247,7 +243,7 @@ extension ProviderGrants: SessionRenewer {
         // This provider's refresh tokens stay valid, so nothing is lost.
         case .ambiguous(let detail) where leased.rotates == false: return .later(after: nil, detail: detail)
         case _ where leased.rotates == false: return answer
-        // `invalid_grant` only says that the first request used the token, which is no reason to sign the user out.
+        // `invalid_grant` only says that the first request used the token. That is no reason to sign the user out.
         case .ambiguous(let detail), .ended(let detail), .later(_, let detail): return .ambiguous(detail: detail)
         }
     }
@@ -269,7 +265,8 @@ extension ProviderGrants: SessionRenewer {
         let settlement = await self.settle(renewal.key) { current in
             guard current.generation == leased.generation else { return nil }
             var next = current
-            // The tokens are not lost if another gateway only assumed it because the lease was given back too late.
+            // The tokens are not lost if another gateway only assumed the loss because the lease was given back too
+            // late.
             wasLost = current.tokensEndAt != nil
             (next.renewAt, next.tokensEndAt) = (leased.renewAt, nil)
             return next.resting(for: pause, jitter: jitter, at: now)
@@ -313,7 +310,7 @@ extension ProviderGrants: SessionRenewer {
         self.notifyClients(of: [lineage])
     }
 
-    /// Returns when the next look at a grant is due. `nil` if its sessions determine it.
+    /// Returns when the next look at a grant is due. `nil` if the grant's sessions determine that time.
     private func nextLook(_ renewal: Renewal, _ grant: ProviderGrant) -> UnixTime? {
         guard renewal.isShared else { return nil }
         let now = self.clock.now()
