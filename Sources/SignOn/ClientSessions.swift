@@ -65,8 +65,8 @@ package struct ClientSessions: ReplaceableRecord, Hashable {
         self.userID = userID
     }
 
-    /// Adds an entry. If there is no room, the client with the most entries loses its oldest, so that no client
-    /// displaces another one.
+    /// Adds an entry. If the record is full, the client with the most entries loses its oldest entry, so that no client
+    /// displaces the entries of others.
     package mutating func add(_ entry: Entry, until expiresAt: UnixTime) {
         self.entries = self.entries.filter { $0 != entry } + [entry]
         self.expiresAt = max(self.expiresAt, expiresAt)

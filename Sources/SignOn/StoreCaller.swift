@@ -85,9 +85,9 @@ package struct TryCounter: StoreCaller {
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
-    /// Counts a try in all buckets and does the limited work in parallel, unless this process can reject the try by
-    /// itself. Work for a rejected try must be harmless, as its result is dropped. If the work fails, the try is given
-    /// back.
+    /// Counts a try in all buckets and does the limited work in parallel. Skips the work if this process can reject the
+    /// try without the store. Work for a rejected try must be harmless, because its result is dropped. If the work
+    /// fails, the try is given back.
     ///
     /// - Throws: `reason` if a bucket has no room.
     func count<Answer: Sendable>(

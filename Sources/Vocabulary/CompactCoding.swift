@@ -159,7 +159,8 @@ package struct CompactReader {
         return values
     }
 
-    /// Reads a number of bytes or elements. It cannot exceed the remaining bytes, because each has at least one byte.
+    /// Reads a number of bytes or elements. It cannot exceed the remaining bytes, because each element has at least one
+    /// byte.
     @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }

@@ -1,4 +1,4 @@
-/// A JSON document in a binary encoding, of which only the requested parts are decoded. A provider may store much about
+/// A JSON document in a binary encoding. Only the requested parts are decoded, because a provider may store much about
 /// a user, and a request needs little of it.
 ///
 /// Each value is encoded as a byte for its kind, followed by its content in the form of `CompactWriter`. The members of

@@ -15,7 +15,7 @@ package struct IDTokenSignIns: Sendable {
     private let tries: TryCounter
 
     /// - Parameters:
-    ///   - owners: The providers that also own users of native SDKs. `nil` if the realm of `sessions` owns all.
+    ///   - owners: The providers that also own users of native SDKs. `nil` if the realm of `sessions` owns all users.
     ///   - limiter: The limiter for failed sign-ins.
     package init(
         sessions: SessionService,

@@ -21,8 +21,8 @@ package struct KeptSignIn: Sendable, Equatable {
     package var begunAt: UnixTime
     /// The native app for which the user signs in. `nil` if the session is the browser's.
     package var app: WaitingApp?
-    /// True if the sign-in replaces one that could not be completed. It is not begun again, because a browser that
-    /// keeps nothing would go to the provider and back forever.
+    /// True if the sign-in replaces one that could not be completed. It does not begin again, because a browser that
+    /// keeps no cookies would go to the provider and back forever.
     package var isRepeat = false
     /// The name of the sign-in's provider, on a host with several providers. Only that provider completes the sign-in,
     /// at its own callback (mix-up, RFC 9700 4.4). `nil` if the host had only one provider.
@@ -34,7 +34,7 @@ package struct KeptSignIn: Sendable, Equatable {
     /// Returns whether the user has taken longer than `lifetime` to sign in.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 
-    /// Returns the requirement that the sign-in has not met. `nil` if it has met all.
+    /// Returns a requirement that the sign-in has not met. `nil` if all requirements are met.
     func unmet(by authentication: Authentication, at now: UnixTime) -> String? {
         let time = authentication.authenticatedAt
         return self.demand.unmet(
@@ -67,7 +67,6 @@ struct KeptSignInSeal: Sendable {
     /// Version 2, whose text ends with an app. The provider's state in versions 1 and 2 is no longer read.
     private static let versionWithApp: UInt8 = 2
 
-    /// The bits of the byte of flags.
     private enum Flag {
         static let isAgain: UInt8 = 1
         static let isRepeat: UInt8 = 2

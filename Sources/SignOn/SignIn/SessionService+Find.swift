@@ -134,7 +134,7 @@ extension SessionService {
         }
     }
 
-    /// Adds a session that is handed out on a repeated request to its user's list, where it may be missing.
+    /// Adds a session to its user's list again, because the list may lack a session that a repeated request gets.
     func list(_ session: Session, _ key: RecordKey) async {
         _ = try? await self.ask { store, loop in
             store.note(NewSession(key: key, session: session), on: loop)

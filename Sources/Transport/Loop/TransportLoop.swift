@@ -20,7 +20,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     private let poll: Int32
     private let mail: LoopMail
-    /// `pthread_self()` of the thread that runs the loop; 0 if none runs it.
+    /// `pthread_self()` of the thread that runs the loop; 0 if no thread does.
     private let thread = Atomic<UInt>(0)
 
     // MARK: What only the loop's thread uses
@@ -75,7 +75,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         for notify in self.whenEnded ?? [] { notify() }
     }
 
-    /// Returns the milliseconds until something is due; -1 if only events and other threads can wake it.
+    /// Returns the milliseconds until something is due; -1 if only events and other threads can wake the loop.
     private func patience(_ now: NIODeadline) -> Int32 {
         if !self.tasks.isEmpty || !self.unread.isEmpty || !self.turnEnds.isEmpty { return 0 }
         guard let next = self.timers.next else { return -1 }
@@ -128,7 +128,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     // MARK: Sockets
 
-    /// Registers a descriptor, whose events are reported to `source` until `close`.
+    /// Registers a descriptor. Its events are reported to `source` until `close`.
     func add(_ source: EventSource, _ descriptor: Int32, events: UInt32) throws {
         guard self.control(EPOLL_CTL_ADD, source, descriptor, events) == 0 else { throw System.error("epoll_ctl") }
         self.keep(source)
@@ -157,7 +157,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.sources.append(source)
     }
 
-    /// Closes a registered descriptor. After `close(2)` alone, events would go on while a forked process has the
+    /// Closes a registered descriptor. After `close(2)` alone, events would continue while a forked process has the
     /// descriptor before `exec`, and would reach a source that no longer exists.
     func close(_ descriptor: Int32) {
         epoll_ctl(self.poll, EPOLL_CTL_DEL, descriptor, nil)

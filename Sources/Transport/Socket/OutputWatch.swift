@@ -26,7 +26,8 @@ package struct OutputWatch: Equatable, Sendable {
         return hasMoved
     }
 
-    /// Returns true if the peer has had bytes to accept for longer than `limit`, and has accepted none of them.
+    /// Returns true if the peer has had bytes to accept for longer than `limit`, and has accepted none of them in that
+    /// time.
     package mutating func isStuck(_ waiting: Int, now: NIODeadline, limit: TimeAmount) -> Bool {
         !self.moves(waiting, now: now) && now - self.movedAt > limit
     }

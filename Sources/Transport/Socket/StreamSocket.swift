@@ -31,7 +31,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     private var hasInput = false
     private var isReadDue = false
     private var inputEnd = InputEnd.open
-    /// True while the system accepts no more bytes. An event follows once it does.
+    /// True while the system accepts no more bytes. An event follows once it accepts bytes again.
     private var isFull = false
     private var outputEnd = OutputEnd.open
     /// True once `close(behind:)` has begun. `endOutput` then does nothing.
@@ -332,8 +332,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
     }
 
     /// Acknowledges at once the bytes that were read. Otherwise, the system waits up to 40 ms for bytes that could
-    /// carry the acknowledgement. Until it arrives, a client with Nagle's algorithm (RFC 896) sends no further short
-    /// message.
+    /// carry the acknowledgement. Until the acknowledgement arrives, a client with Nagle's algorithm (RFC 896) sends no
+    /// further short message.
     package func acknowledge() {
         guard self.isOpen else { return }
         var on: Int32 = 1

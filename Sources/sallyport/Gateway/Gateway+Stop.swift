@@ -13,10 +13,10 @@ import Synchronization
 import UnixSignals
 
 extension Gateway {
-    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM ends the process at once. In the
-    /// foreground, the SIGHUP of a closed terminal stops the gateway.
+    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM or SIGINT ends the process at once. In
+    /// the foreground, the SIGHUP of a closed terminal stops the gateway.
     ///
-    /// - Parameter pidFile: The file with the process id, which is removed at the end.
+    /// - Parameter pidFile: The file with the process id. It is removed at the end.
     func runUntilSignalled(pidFile: String? = nil) async {
         self.ending.withLock { $0.pidFile = pidFile }
         var stopping: Task<Void, Never>?
@@ -107,7 +107,7 @@ extension Gateway {
 
     /// Ends readiness first, then new connections, then requests under way, then the other parts.
     ///
-    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once, without a delay.
+    /// - Parameter isByHand: True if a person waits for the end. The listeners then close without a delay.
     func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in
             state.isDraining = true

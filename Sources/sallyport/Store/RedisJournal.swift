@@ -123,7 +123,7 @@ final class RedisJournal: Sendable {
     private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
         let dangers = RedisMessages.dangers(facts)
         let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []
-        // Growing numbers are not logged again.
+        // A change of only the numbers in the texts is not logged again.
         guard dangers.isEmpty != known.isEmpty || dangers.count != known.count else { return }
         if dangers.isEmpty {
             self.log(.info, "it is safe again: no keys are evicted, and saving works", endpoint)

@@ -108,7 +108,6 @@ final class TraceExporter: Sendable {
 
     // MARK: The task
 
-    /// Starts the task that sends spans.
     func start(on loop: any EventLoop) {
         let pause = TimeAmount(self.settings.batchDelay)
         loop.scheduleRepeatedTask(initialDelay: pause, delay: pause) { [wake = self.wake] _ in wake.yield() }
@@ -162,7 +161,6 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// The outcome of one try to send a batch.
     private enum Outcome {
         case taken(PartialSuccess)
         case refused(String)

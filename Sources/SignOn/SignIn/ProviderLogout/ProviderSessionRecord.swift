@@ -7,14 +7,14 @@ package import Vocabulary
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     /// The maximum number of lineages in a record. A session of a provider rarely has more sign-ins.
     static let lineageLimit = 64
-    /// The maximum number of user names whose sessions are counted when they end. A user's name changes when accounts
-    /// are linked or when the account's address changes.
+    /// The maximum number of user names whose sessions are counted when the sessions end. A user's name changes when
+    /// accounts are linked or when the account's address changes.
     private static let subjectLimit = 8
     /// The separator of user names. No id contains a control character.
     private static let separator: UInt8 = 1
 
     package var since: UnixTime
-    /// The expiry of the last lineage.
+    /// The latest expiry of any lineage.
     package var expiresAt: UnixTime
     /// The lineages, the newest last.
     package private(set) var lineages: [Lineage]
@@ -73,9 +73,9 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     }
 }
 
-/// The record that a logout token was obeyed, so that it is not obeyed again (OpenID Connect Back-Channel Logout 1.0
-/// 2.6, step 7), because its `sid` may be used for a new sign-in. Written after the sessions have ended, so that the
-/// provider may repeat a failed request.
+/// The record that a logout token was obeyed. The token is not obeyed again (OpenID Connect Back-Channel Logout 1.0
+/// 2.6, step 7), because its `sid` may be used for a new sign-in. The record is written after the sessions have ended,
+/// so that the provider may repeat a failed request.
 package struct LogoutReceipt: ReplaceableRecord, Hashable {
     package var since: UnixTime
     package var expiresAt: UnixTime

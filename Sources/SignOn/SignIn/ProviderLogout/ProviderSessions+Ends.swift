@@ -8,7 +8,7 @@ extension ProviderSessions {
     ///
     /// - Parameter id: The provider's id of the session.
     package func end(session id: String, at provider: String) async throws(NotDone) {
-        // Published first, so that a sign-in that is not found below finds this end (`haveEnded`).
+        // The end is published first. A sign-in that is not found below then finds the end (`haveEnded`).
         try await self.end(subject: ProviderSession.endName(of: id, at: provider))
         for record in try await self.records(of: id, at: provider) { try await self.end(record) }
     }

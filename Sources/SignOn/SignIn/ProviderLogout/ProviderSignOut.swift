@@ -39,8 +39,8 @@ package struct ProviderSignOut: Sendable {
         return nil
     }
 
-    /// Returns the destination of a browser that the provider sent back. `nil` if this deployment did not make `state`
-    /// or no longer has the host that it names.
+    /// Returns the destination of a browser that the provider sent back. `nil` if this deployment did not make `state`,
+    /// or no longer has the host in it.
     package func place(of state: String) -> SignOutReturn? {
         self.seal.open(state).flatMap { self.origins.contains($0.origin) ? $0 : nil }
     }

@@ -2,8 +2,9 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// A host's request for a ticket, addressed to the host on which its users sign in, with the requirements for the
-/// sign-in. It is sealed in a URL, so that only hosts of this deployment can make it.
+/// A host's request for a ticket, with the requirements for the sign-in. The issuer is the host on which the requesting
+/// host's users sign in, or the other way around if `back` is set. The request is sealed in a URL, so that only hosts
+/// of this deployment can make it.
 package struct TicketRequest: Sendable, Hashable {
     /// The maximum time that a user may take to sign in.
     package static let lifetime = Duration.seconds(600)
@@ -78,8 +79,8 @@ struct TicketSeal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Opens the request with this id to `issuer`. Returns `nil` if it was not sealed by this deployment, or under a
-    /// secret that is no longer accepted.
+    /// Opens the request with this id to `issuer`. Returns `nil` if this deployment did not seal it, or if its secret
+    /// is no longer accepted.
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.keys.openText(
             Array(text.utf8),
