@@ -39,7 +39,7 @@ private final class AwaitedNotifications: Sendable {
     }
 }
 
-/// Notes what clients get, and notifies the clients when it ends, once the end has succeeded.
+/// Notes what clients get, and notifies the clients after it has ended.
 extension RecordCaller {
     /// The maximum number of tries to write a record while others change it.
     private static var tries: Int { 16 }

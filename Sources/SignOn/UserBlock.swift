@@ -15,8 +15,7 @@ package struct UserBlock: Document, Hashable {
     package var subject: String
     /// The provider's name in the settings. `nil` for the only provider without a name, and for an account.
     package var provider: String?
-    /// All names of the user in the store that were blocked together. A list has one entry for all, under the first
-    /// name.
+    /// All names of the user in the store that were blocked together. Lists show only the first name.
     package var names: [String]
     /// The time when the user may sign in again. `nil` if an operator has to lift the block.
     package var until: UnixTime?

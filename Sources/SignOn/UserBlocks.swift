@@ -29,8 +29,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         }
     }
 
-    /// The time for which the store keeps a block after its end. A gateway uses its memory for less time without a
-    /// read.
+    /// The time for which the store keeps a block after its end. No gateway uses its memory that long without a read.
     private static let afterlife = Duration.seconds(3600)
     /// The maximum number of tries to write a block while other operators change it.
     private static let tries = 8
@@ -102,7 +101,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         }
     }
 
-    /// Lifts the blocks under these names, and under all names that were blocked together with one of them.
+    /// Lifts the blocks under these names, and under all names that were blocked together with such a name.
     ///
     /// - Parameter name: The name of the operator.
     package func lift(_ names: [String], by name: String) async throws(NotDone) {
@@ -170,7 +169,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
     }
 
     /// Deletes blocks that ended long ago. If an operator blocks the user again at this moment, the new block may be
-    /// deleted, and the gateway that wrote it restores it.
+    /// deleted, but the gateway that wrote the block restores it.
     private func removePast(_ listed: [ListedDocument<UserBlock>], at now: UnixTime) async {
         for entry in listed where Self.isPast(entry.stored.record, at: now) {
             _ = try? await self.ask { store, loop in store.delete(Self.key(entry.id), on: loop) }

@@ -49,7 +49,7 @@ package struct JSONDocument: Sendable, Hashable {
     /// The whole document as a value.
     package var value: JSONValue {
         var reader = CompactReader(self.bytes)
-        // Both initialisers have checked the structure.
+        // Each initializer guarantees a valid structure.
         return (try? Self.read(&reader)) ?? .null
     }
 
@@ -83,7 +83,7 @@ package struct JSONDocument: Sendable, Hashable {
     package func write(to json: inout JSONWriter) {
         guard !self.bytes.isEmpty else { return json.writeNull() }
         var reader = CompactReader(self.bytes)
-        // Both initialisers have checked the structure.
+        // Each initializer guarantees a valid structure.
         try? Self.copy(&reader, to: &json)
     }
 

@@ -11,8 +11,8 @@ package struct KeptSignIn: Sendable, Equatable {
     /// 4096 bytes (RFC 6265bis 5.6).
     static let longest = 3800
 
-    /// The provider's state for completing the sign-in. `nil` if the browser had no room for it or an earlier version
-    /// of the gateway began the sign-in. Without it, the sign-in can only begin again.
+    /// The provider's state for completing the sign-in. `nil` if the browser could not store it, or if an earlier
+    /// version of the gateway began the sign-in. The sign-in can then only begin again.
     package var atProvider: PendingSignIn?
     /// The path on this host to which the browser finally goes.
     package var returnTo: String
@@ -62,9 +62,9 @@ package struct WaitingApp: Sendable, Equatable {
 /// Seals the sign-in that a browser keeps.
 struct KeptSignInSeal: Sendable {
     private static let version: UInt8 = 3
-    /// Version 4, whose text ends with the name of the provider.
+    /// Version 4. Its text ends with the name of the provider.
     private static let versionWithProvider: UInt8 = 4
-    /// Version 2, whose text ends with an app. The provider's state in versions 1 and 2 is no longer read.
+    /// Version 2. Its text ends with an app. The provider's state in versions 1 and 2 is no longer read.
     private static let versionWithApp: UInt8 = 2
 
     private enum Flag {
@@ -87,7 +87,8 @@ struct KeptSignInSeal: Sendable {
         return Secret(self.text(short, id, authority))
     }
 
-    /// Returns the sign-in sealed without the provider's state, for a browser that lacks room. It can only begin again.
+    /// Seals the sign-in without the provider's state, for a browser without space for it. The sign-in can only begin
+    /// again.
     func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         var short = pending
         short.atProvider = nil

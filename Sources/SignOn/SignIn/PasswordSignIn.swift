@@ -58,8 +58,8 @@ package struct PasswordSignIn: Sendable {
     ///   - kind: The kind of the session to begin, for the record of a refusal.
     ///   - begin: Begins a session or completes an app's flow. `account` names the account in the audit stream.
     /// - Throws: `signin.refused` for an unknown user, a wrong password, or a password that changes during the sign-in;
-    ///   `signin.throttled` for too many tries; an outage, also if the provider has no capacity for a check; the errors
-    ///   of `begin`.
+    ///   `signin.throttled` for too many tries; an outage; `provider.unavailable` if the provider has no capacity for a
+    ///   check; the errors of `begin`.
     package func check<Value: Sendable>(
         identifier: String,
         password: Secret,

@@ -43,8 +43,8 @@ extension SessionService {
         )
     }
 
-    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. No value that the
-    /// client presented is used for the session, which prevents session fixation.
+    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. To prevent session
+    /// fixation, no value that the client presented is used for the session.
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     /// - Returns: The session and its token. The token is handed out only once.

@@ -79,7 +79,7 @@ extension SessionService {
         }
     }
 
-    /// Returns whether the store knows that the session under `key` has ended. It does not know an end that it has
+    /// Returns whether the store knows that the session under `key` has ended. The store does not know ends that it has
     /// forgotten or lost in a restart.
     private func knowsEnd(of key: RecordKey) async throws(NotDone) -> Bool {
         let finding = try await self.ask { store, loop in
@@ -147,7 +147,7 @@ extension SessionService {
         if mayEnd: @escaping @Sendable (Session) -> Bool
     ) async throws(NotDone) -> PresentedEnd {
         guard let present else {
-            // The session has ended, the store has lost sight of it, or the requester may not end it.
+            // The session has ended, the store has lost it, or the requester may not end it.
             return try await self.ask { store, loop in
                 store.end(
                     presented: key,

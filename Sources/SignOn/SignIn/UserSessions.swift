@@ -43,8 +43,8 @@ package struct UserSessions: RecordCaller {
         return try await self.all(of: names.all).filter { $0.session.identity.isSamePerson(as: session.identity) }
     }
 
-    /// Returns the user's live sessions without those of the current session's sign-in (`FoundSession.isSignIn`), the
-    /// latest first.
+    /// Returns the user's live sessions that do not belong to the current session's sign-in (`FoundSession.isSignIn`),
+    /// the latest first.
     package func others(than current: FoundSession) async throws(NotDone) -> [FoundSession] {
         try await self.all(withUserOf: current).filter { !$0.isSignIn(of: current) }
     }
@@ -109,8 +109,8 @@ package struct UserSessions: RecordCaller {
     /// Ends a session and everything that ends together with it.
     ///
     /// - Parameters:
-    ///   - new: The new session because of which the limit ends this one (`SessionService.admit`). `nil` if a person
-    ///     ends it.
+    ///   - new: The new session, if this one ends because of the limit (`SessionService.admit`). `nil` if a person ends
+    ///     it.
     ///   - operator: The operator who ends the session. `nil` if no operator does.
     package func end(
         _ found: FoundSession,

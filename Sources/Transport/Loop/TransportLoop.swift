@@ -109,7 +109,8 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         return now
     }
 
-    /// Closes all sockets, runs the remaining tasks, and cancels all timers, including timers that these tasks add.
+    /// Closes all sockets, runs the remaining tasks, and cancels all timers, including timers that the remaining tasks
+    /// add.
     private func end() {
         while let source = self.sources.last { source.loopEnds() }
         for task in self.mail.close() { task() }
@@ -178,7 +179,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.unread.append(socket)
     }
 
-    /// Returns the empty read buffer, which all sockets of the loop share. Bytes that outlive the event must be copied.
+    /// Returns the empty read buffer. All sockets of the loop share it, so bytes that outlive the event must be copied.
     @inline(__always)
     func lendReadBuffer() -> ByteBuffer {
         self.readBuffer.take() ?? ByteBufferAllocator().buffer(capacity: Self.readCapacity)

@@ -26,8 +26,7 @@ package struct AddressRace {
     /// The indices that are being connected, in the order in which they began.
     private var running: [Int] = []
     private var isOver = false
-    /// The time at which the next address is tried even without a failure; `nil` if no address is left or the race is
-    /// over.
+    /// The time at which the next address is tried even without a failure; `nil` if no further address will be tried.
     package private(set) var nextStart: NIODeadline?
 
     /// - Parameter count: The number of addresses.

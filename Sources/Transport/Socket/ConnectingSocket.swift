@@ -14,8 +14,7 @@ package final class ConnectingSocket: EventSource {
     private var isListed = false
     /// The timer of the next try to connect.
     private var pause: Scheduled<Void>?
-    /// The pause between tries while the backlog of a local socket is full. No event reports that the backlog has space
-    /// again.
+    /// The pause between tries while the backlog of a local socket is full. No event reports free space in the backlog.
     private static let retryPause = TimeAmount.milliseconds(10)
     private var then: Then?
 

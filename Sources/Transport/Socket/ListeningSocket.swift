@@ -7,7 +7,7 @@ package import NIOCore
 package protocol ClientAcceptor: AnyObject {
     /// Called when a client may be waiting. False leaves clients in the backlog until `ListeningSocket.resume`.
     func hasRoom() -> Bool
-    /// Called with a new client's socket, which the acceptor owns from now on.
+    /// Called with a new client's socket. The acceptor owns the socket from now on.
     func accepted(_ descriptor: Int32, from address: IPAddress)
     /// Called when the system has no descriptors left. Accepting stops until `ListeningSocket.resume`.
     func acceptingFailed()

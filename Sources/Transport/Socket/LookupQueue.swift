@@ -28,7 +28,7 @@ package struct LookupQueue {
     /// Adds a name.
     ///
     /// - Parameter isAwaited: True if a caller waits for the addresses.
-    /// - Returns: An idle lane, which must now call `next(of:)`; `nil` if no lane is idle, or the name is already
+    /// - Returns: An idle lane. The lane must now call `next(of:)`; `nil` if no lane is idle, or the name is already
     ///   awaited or being resolved.
     package mutating func add(_ name: HostName, isAwaited: Bool) -> Int? {
         guard !self.running.contains(name), !self.awaited.contains(name) else { return nil }

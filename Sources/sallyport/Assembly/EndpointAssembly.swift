@@ -155,7 +155,7 @@ struct EndpointAssembly {
             ? self.providerSessions : nil
     }
 
-    /// The grants of foreign tokens, which providers issued. `nil` if no provider's tokens are accepted.
+    /// The grants of foreign tokens. `nil` if no provider's tokens are accepted.
     private var foreignGrants: ForeignGrants? {
         let (tokens, refreshTokens) = (self.tokens, self.members.compactMap(\.refreshTokens))
         guard !tokens.isEmpty || !refreshTokens.isEmpty else { return nil }

@@ -119,8 +119,8 @@ extension Gateway {
         await self.loops.onEach { $0.drain() }
         let delay = isByHand ? .zero : drain.delay
         try? await Task.sleep(for: delay)
-        // Some load balancers ignore readiness and connect until the listener closes. These last connections are
-        // served, and bytes that were already sent are read.
+        // Some load balancers ignore readiness and connect until the listener closes. Such late connections are served,
+        // and bytes that were already sent are read.
         let moment = min(delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
             if moment > .zero { await listener.takeLast(within: moment) }

@@ -50,7 +50,7 @@ final class RedisBacking: StoreBacking {
                     journal.note(event)
                 }
             )
-            // The patience limits how long the log waits for the reason why Redis does not answer.
+            // The log waits at most this long for the reason why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
                 settings,
@@ -151,8 +151,8 @@ final class RedisBacking: StoreBacking {
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
             // If writes are refused, users cannot sign in and transfers fail, so the gateway is not ready, although
             // sessions can be read. `NOREPLICAS` is also the only sign of an isolated primary. Its gateways must not
-            // get requests that other gateways can serve. The primary is retried without requests, so idle gateways
-            // recover.
+            // get requests that other gateways can serve. The primary is retried even without requests, so idle
+            // gateways recover.
             (
                 "store_writes", refusals.isEmpty,
                 refusals.isEmpty

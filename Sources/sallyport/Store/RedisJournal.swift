@@ -19,7 +19,7 @@ final class RedisJournal: Sendable {
     private let audit: AuditStream
     private let clock: Clock
     private let state = Mutex(State())
-    /// Limits the lines about unconfirmed writes, which any request may cause.
+    /// Limits the lines about unconfirmed writes, because any request may cause such a line.
     private let shortage: SeldomLine
 
     init(logger: Logger, audit: AuditStream, clock: Clock) {

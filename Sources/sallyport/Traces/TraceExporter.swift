@@ -235,7 +235,7 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// Logs newly dropped spans, which arrived faster than the collector accepts them.
+    /// Logs newly dropped spans. They arrived faster than the collector accepts spans.
     private func logDropped(_ told: inout UInt64) {
         let dropped = self.queue.lost(.queueFull)
         guard dropped > told else { return }

@@ -20,8 +20,8 @@ extension ProviderGrants {
         }
     }
 
-    /// Deletes the provider's tokens after the end of a session, in the background, unless others hold them, too. They
-    /// are not revoked, because the provider may treat them and newer ones as one grant.
+    /// Deletes the provider's tokens after the end of a session, in the background, unless other lineages hold them,
+    /// too. The tokens are not revoked, because the provider may treat them and newer tokens as one grant.
     package func discard(after session: Session) { self.leave(session) { _ in } }
 
     /// - Parameter andThen: Called when the grant was deleted, with the grant if it is shared.

@@ -20,7 +20,7 @@ extension ProviderGrants {
     private static let firstPause = Duration.milliseconds(50)
     private static let longestPause = Duration.seconds(1)
 
-    /// Replaces the present grant by the result of `change`, or leaves it if the result is `nil`.
+    /// Replaces the present grant with the result of `change`, or leaves it if the result is `nil`.
     func settle(_ key: RecordKey, _ change: (ProviderGrant) -> ProviderGrant?) async -> Settlement {
         // A write whose answer was lost is repeated as the same attempt. A new attempt would find the grant of the
         // first attempt and treat it as stored, although perhaps no replica has it.

@@ -29,7 +29,7 @@ package final class ProviderGrants: RecordCaller {
         var sharesGrant: @Sendable (_ isNative: Bool) -> Bool = { _ in false }
         /// The grants that this process is renewing, and the requests that wait for the renewals.
         var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
-        /// When the next look at a grant is due.
+        /// The time of the next check whether a grant must be renewed.
         var rests: [RecordKey: UnixTime] = [:]
         /// The end of a pause that the provider asked for. No grant is renewed earlier.
         var restsUntil: UnixTime?
@@ -37,12 +37,12 @@ package final class ProviderGrants: RecordCaller {
         var deletions = 0
         var isDraining = false
 
-        /// Forgets the looks that are due. If more than `limit` remain, forgets some of them, too. An early look does
+        /// Forgets the checks that are due. If more than `limit` remain, forgets some of them, too. An early check does
         /// no harm.
         mutating func forgetRests(at now: UnixTime, keeping limit: Int) {
             self.rests = self.rests.filter { $0.value > now }
             guard self.rests.count > limit else { return }
-            // Not all are forgotten at once, because each look costs calls to the store.
+            // Not all are forgotten at once, because each check costs calls to the store.
             self.rests = Dictionary(uniqueKeysWithValues: self.rests.prefix(limit).map { ($0.key, $0.value) })
         }
     }
@@ -152,8 +152,8 @@ package final class ProviderGrants: RecordCaller {
         return side
     }
 
-    /// Adds a session to the grant's sessions, all of which a renewal replaces. If the session is the first of its
-    /// lineage, the lineage becomes a holder of the grant.
+    /// Adds a session to the sessions that renewals replace. If the session is the first of its lineage, the lineage
+    /// becomes a holder of the grant.
     ///
     /// - Parameter settings: The settings of the session's client. `nil` if the session is not a client's.
     /// - Returns: False if the grant no longer exists, so that the session is not added.
@@ -186,7 +186,7 @@ package final class ProviderGrants: RecordCaller {
         throw NotDone(.storeUnavailable)
     }
 
-    /// Makes the next use of the grant look at it, because the look is due earlier than before.
+    /// Makes the next use of the grant check it, because the check is due earlier than before.
     func lookAgain(at key: RecordKey) { self.state.withLock { $0.rests[key] = nil } }
 
     /// Returns the lineages of the live sessions among `sessions`.

@@ -63,7 +63,7 @@ package struct PassedEnds: RecordCaller {
         }
     }
 
-    /// Returns the lineages of this user's sessions here, except those of one session of the provider that continues.
+    /// Returns the lineages of this user's sessions here, except the lineages of a provider's session that continues.
     ///
     /// - Parameters:
     ///   - user: The user's id at the provider, with or without the provider's name before it.

@@ -3,7 +3,8 @@ package import Vocabulary
 
 /// The lineages that began with one session of a provider (`sid`), so that the provider can end them by its own id.
 ///
-/// A provider may use a `sid` for several sign-ins. Each sign-in has its own lineage, which is added to the record.
+/// A provider may use a `sid` for several sign-ins. Each sign-in has its own lineage. Each lineage is added to the
+/// record.
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     /// The maximum number of lineages in a record. A session of a provider rarely has more sign-ins.
     static let lineageLimit = 64
@@ -30,7 +31,7 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
 
     /// Adds a lineage of the user with this name in the store.
     ///
-    /// - Returns: The oldest lineages, for which the record has no room. The caller must end them, because no logout
+    /// - Returns: The oldest lineages, which no longer fit into the record. The caller must end them, because no logout
     ///   would find them.
     package mutating func add(_ lineage: Lineage, of subject: String, until expiresAt: UnixTime) -> [Lineage] {
         self.subjects = (self.subjects.filter { !$0.isExactly(subject) } + [subject]).suffix(Self.subjectLimit)

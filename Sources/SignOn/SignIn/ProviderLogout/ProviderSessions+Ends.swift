@@ -4,7 +4,7 @@ package import Vocabulary
 
 /// Ends sessions and tokens here after the session from which they came has ended at the provider.
 extension ProviderSessions {
-    /// Ends every token and cookie of the provider's session, and every session and token that began with one of them.
+    /// Ends every token and cookie of the provider's session, and every session and token that began with them.
     ///
     /// - Parameter id: The provider's id of the session.
     package func end(session id: String, at provider: String) async throws(NotDone) {

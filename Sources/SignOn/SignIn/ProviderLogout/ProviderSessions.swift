@@ -105,7 +105,7 @@ package struct ProviderSessions: RecordCaller {
     ///
     /// - Parameters:
     ///   - ownID: The provider's own id of the user, without the provider's name before it.
-    ///   - provider: The provider's name in sessions. `nil` if the provider has none, and therefore no linked users.
+    ///   - provider: The provider's name in sessions. `nil` if the provider has no name, and therefore no linked users.
     package func names(
         of ownID: String,
         in realm: Realm,

@@ -20,8 +20,8 @@ package struct ProviderSignOut: Sendable {
         self.seal = seal
     }
 
-    /// Returns the URL of the provider's page on which the user signs out. `nil` if the provider has none or if no
-    /// ended session began at one of the providers.
+    /// Returns the URL of the provider's page on which the user signs out. `nil` if the provider has no such page, or
+    /// if no ended session began at one of `providers`.
     ///
     /// - Parameter place: The final destination of the browser.
     package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {

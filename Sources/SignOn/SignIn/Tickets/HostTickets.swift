@@ -38,8 +38,7 @@ package struct HostTickets: RecordCaller {
         self.journal = journal
     }
 
-    /// A request for a ticket: the cookie that the browser keeps, and the text that the browser carries to the issuing
-    /// host.
+    /// A request for a ticket: a cookie that the browser keeps, and a text that the browser takes to the issuing host.
     package struct Beginning: Sendable {
         /// The name of the cookie, 22 characters of base64url.
         package let id: String

@@ -69,8 +69,8 @@ package struct TicketUseCase: Sendable {
         case make
         /// Use the ticket. The browser keeps its session under this key, because it is as good as a new one.
         case keep(RecordKey)
-        /// Leave the ticket unused. The browser has another user's session, and the change must be confirmed by signing
-        /// in.
+        /// Leave the ticket unused. The browser has another user's session, so the user must confirm the change by
+        /// signing in.
         case askAgain
         /// Refuse the ticket without using it up. It expires soon.
         case refuse(Reason)

@@ -8,7 +8,7 @@ package import Vocabulary
 package struct TicketRequest: Sendable, Hashable {
     /// The maximum time that a user may take to sign in.
     package static let lifetime = Duration.seconds(600)
-    /// The number of random bytes in an id, which has 22 characters of base64url.
+    /// The number of random bytes in an id (22 characters of base64url).
     static let idBytes = 16
 
     /// The name of the cookie in which the browser keeps the nonce. It is not secret.
@@ -87,7 +87,7 @@ struct TicketSeal: Sendable {
             versions: Self.version...Self.versionWithHint,
             for: Self.place(request: id, issuer)
         ) { (reader, version) throws(CompactFormatError) in
-            // Arguments are evaluated in order, which is the order of the fields.
+            // Arguments are evaluated in order, so they must be in the order of the fields.
             var request = TicketRequest(
                 id: id,
                 host: try reader.text(),
