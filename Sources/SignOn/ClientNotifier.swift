@@ -39,7 +39,7 @@ private final class AwaitedNotifications: Sendable {
     }
 }
 
-/// Notes what clients get, and notifies the clients after it has ended.
+/// Notes the sessions of clients, and notifies the clients after the sessions have ended.
 extension RecordCaller {
     /// The maximum number of tries to write a record while others change it.
     private static var tries: Int { 16 }
@@ -48,8 +48,8 @@ extension RecordCaller {
 
     // MARK: Noting
 
-    /// Notes what a client gets in a user's session, so that the client is notified when its own or the user's session
-    /// ends. Must be called before the client gets it.
+    /// Notes that a client gets tokens in a user's session, so that the client is notified when its own or the user's
+    /// session ends. Must be called before the client gets the tokens.
     ///
     /// - Parameter own: The session whose id the client's id_tokens have as `sid`.
     func noteClient(_ clientID: String, gets own: Session, in user: NewSession) async throws(NotDone) {
@@ -101,7 +101,7 @@ extension RecordCaller {
 
     /// Notifies the clients of lineages that have ended, in the background.
     ///
-    /// - Parameter hasEnded: Returns whether what a client got has ended.
+    /// - Parameter hasEnded: Returns whether an entry has ended.
     func notifyClients(
         of lineages: [Lineage],
         where hasEnded: @escaping @Sendable (ClientSessions.Entry) -> Bool = { _ in true }
@@ -124,7 +124,7 @@ extension RecordCaller {
     /// - Parameters:
     ///   - keys: The keys of the records.
     ///   - isWholeUser: Whether all sessions of the user have ended.
-    ///   - hasEnded: Returns whether what a client got has ended.
+    ///   - hasEnded: Returns whether an entry has ended.
     private func notify(
         _ keys: [RecordKey],
         isWholeUser: Bool = false,
@@ -185,7 +185,7 @@ extension RecordCaller {
 
     // MARK: The record
 
-    /// Removes what has ended from a record, and returns it. If the store fails, clients may be notified twice.
+    /// Removes the ended entries from a record, and returns them. If the store fails, clients may be notified twice.
     private func removed(
         from key: RecordKey,
         where hasEnded: (ClientSessions.Entry) -> Bool
@@ -221,7 +221,7 @@ extension Session {
     /// - Parameter key: The key of this session.
     fileprivate func root(_ key: RecordKey) -> RecordKey { self.familyRoot(key) ?? key }
 
-    /// Returns a function that reports whether what a client got in this lineage ends with this session.
+    /// Returns a function that reports whether an entry of this lineage ends with this session.
     fileprivate func clientEnds(_ key: RecordKey) -> @Sendable (ClientSessions.Entry) -> Bool {
         let (isWhole, id, root) = (self.endReach == .lineage, self.id, self.root(key))
         return { isWhole || $0.sessionID == id || $0.root == root }

@@ -21,8 +21,8 @@ package struct KeptSignIn: Sendable, Equatable {
     package var begunAt: UnixTime
     /// The native app for which the user signs in. `nil` if the session is the browser's.
     package var app: WaitingApp?
-    /// True if the sign-in replaces one that could not be completed. It does not begin again, because a browser that
-    /// keeps no cookies would go to the provider and back forever.
+    /// True if the sign-in replaces one that could not be completed. Such a sign-in does not begin again. A browser
+    /// that keeps no cookies would go to the provider and back forever.
     package var isRepeat = false
     /// The name of the sign-in's provider, on a host with several providers. Only that provider completes the sign-in,
     /// at its own callback (mix-up, RFC 9700 4.4). `nil` if the host had only one provider.

@@ -90,8 +90,8 @@ extension SessionService {
             record.note(session, key)
             // The result is ignored, because a full audit queue must not keep the user signed in.
             self.journal.record(record)
-        // The session ended here before, did not suffice, or is a blocked user's. The provider may not know about the
-        // sign-out.
+        // The session ended here before, does not suffice, or belongs to a blocked user. The provider may not know
+        // about the sign-out.
         case .none(.sessionUnknown), .none(.signInBlocked), .insufficient:
             isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): throw NotDone(reason)

@@ -47,7 +47,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.ownPipeline = ChannelPipeline(channel: self)
     }
 
-    /// Makes a channel from an accepted socket. The caller passes bytes that it has read to `received`.
+    /// Makes a channel from an accepted socket. The caller passes bytes that it has already read to `received`.
     ///
     /// - Parameter prepare: Adds the handlers of the pipeline.
     package static func take(

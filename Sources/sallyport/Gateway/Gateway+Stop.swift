@@ -79,8 +79,8 @@ extension Gateway {
         )
     }
 
-    /// Ends the process at `deadline`, even with calls under way. A supervisor would kill it later, without its last
-    /// log lines.
+    /// Ends the process at `deadline`, even with calls under way. Otherwise, a supervisor might kill the process before
+    /// it writes its last log lines.
     private func stop(by deadline: ContinuousClock.Instant) {
         Task.detached {
             try? await Task.sleep(until: deadline)

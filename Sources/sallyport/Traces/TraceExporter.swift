@@ -13,7 +13,7 @@ import Vocabulary
 final class TraceExporter: Sendable {
     /// The maximum size of an answer in bytes (OTLP: 4 MiB).
     private static let answerLimit = 4 << 20
-    /// The limits of the time for sending the last spans when the gateway stops. After a full drain, `least` applies.
+    /// The limits of the time to send the last spans when the gateway stops. After a full drain, `least` applies.
     private static let lastWords = (most: Duration.seconds(5), least: Duration.seconds(1))
 
     let queue: SpanQueue

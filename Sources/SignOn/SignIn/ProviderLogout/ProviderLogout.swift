@@ -56,7 +56,7 @@ package struct ProviderLogout: Sendable {
             self.record(refusal, requester)
             throw refusal
         }
-        // Anyone may send any `sid`, so an unknown one writes nothing.
+        // Anyone may send any `sid`, so an unknown `sid` writes nothing.
         guard let ended = try await self.end(sessionID) else { return }
         self.record(subject: nil, sessionID: sessionID, ended, "front-channel", requester)
     }

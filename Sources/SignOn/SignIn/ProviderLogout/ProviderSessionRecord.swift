@@ -1,10 +1,9 @@
 package import Sessions
 package import Vocabulary
 
-/// The lineages that began with one session of a provider (`sid`), so that the provider can end them by its own id.
+/// The lineages that began with one session of a provider (`sid`), so that the provider can end them by this id.
 ///
-/// A provider may use a `sid` for several sign-ins. Each sign-in has its own lineage. Each lineage is added to the
-/// record.
+/// A provider may use a `sid` for several sign-ins. The record contains the lineage of each.
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     /// The maximum number of lineages in a record. A session of a provider rarely has more sign-ins.
     static let lineageLimit = 64
