@@ -50,7 +50,7 @@ final class RedisBacking: StoreBacking {
                     journal.note(event)
                 }
             )
-            // The log waits at most this long for the reason why Redis does not answer.
+            // `patience` limits how long the log waits for the reason why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
                 settings,
