@@ -39,17 +39,17 @@ private final class AwaitedNotifications: Sendable {
     }
 }
 
-/// Notes what clients get, and notifies them when it ends. An end is notified after it has succeeded.
+/// Notes the sessions of clients, and notifies the clients after the sessions have ended.
 extension RecordCaller {
-    /// How often a record is read and judged again while others change it.
+    /// The maximum number of tries to write a record while others change it.
     private static var tries: Int { 16 }
 
     private var notifier: (any ClientNotifier)? { self.records.notifier.flatMap { $0.isNeeded ? $0 : nil } }
 
     // MARK: Noting
 
-    /// Notes what a client gets in a user's session, so that the client is notified when either ends. To be called
-    /// before the client gets it.
+    /// Notes that a client gets tokens in a user's session, so that the client is notified when its own or the user's
+    /// session ends. Must be called before the client gets the tokens.
     ///
     /// - Parameter own: The session whose id the client's id_tokens have as `sid`.
     func noteClient(_ clientID: String, gets own: Session, in user: NewSession) async throws(NotDone) {
@@ -63,7 +63,7 @@ extension RecordCaller {
         }
     }
 
-    /// - Parameter keys: The keys of the record. `nil` for those of the session's lineage.
+    /// - Parameter keys: The keys of the record. `nil` for the keys of the session's lineage.
     private func note(
         _ entries: [ClientSessions.Entry],
         in session: Session,
@@ -101,7 +101,7 @@ extension RecordCaller {
 
     /// Notifies the clients of lineages that have ended, in the background.
     ///
-    /// - Parameter hasEnded: Returns whether what a client got has ended.
+    /// - Parameter hasEnded: Returns whether an entry has ended.
     func notifyClients(
         of lineages: [Lineage],
         where hasEnded: @escaping @Sendable (ClientSessions.Entry) -> Bool = { _ in true }
@@ -124,7 +124,7 @@ extension RecordCaller {
     /// - Parameters:
     ///   - keys: The keys of the records.
     ///   - isWholeUser: Whether all sessions of the user have ended.
-    ///   - hasEnded: Returns whether what a client got has ended.
+    ///   - hasEnded: Returns whether an entry has ended.
     private func notify(
         _ keys: [RecordKey],
         isWholeUser: Bool = false,
@@ -134,7 +134,7 @@ extension RecordCaller {
         let loop = self.loops.any()
         let notifications = loop.makePromise(of: Void.self)
         AwaitedNotifications.current?.add(notifications.futureResult)
-        // Nothing of the request may stay with notifications, which outlive it.
+        // Notifications outlive the request, so they must not keep its task-local values.
         Task.detached {
             var ended: [ClientSession] = []
             for key in Set(keys) { ended += await self.removed(from: key, where: hasEnded) }
@@ -152,7 +152,7 @@ extension RecordCaller {
 
     /// Moves the clients of ended sessions to the session that replaces them in the browser. If the browser has no new
     /// session, or another person's, the clients are notified. They are also notified if the user now has another name,
-    /// because the clients' id_tokens have the former one as `sub`.
+    /// because the clients' id_tokens have the former name as `sub`.
     func moveClients(of former: [NewSession], to next: NewSession?) {
         guard let notifier = self.notifier else { return }
         for ended in former {
@@ -176,7 +176,7 @@ extension RecordCaller {
                 do throws(NotDone) {
                     try await self.note(entries, in: next.session)
                 } catch {
-                    // Nobody would find the clients later.
+                    // No later end would find the clients.
                     _ = notifier.notify(moved, isWholeUser: false, on: loop)
                 }
             }
@@ -185,7 +185,7 @@ extension RecordCaller {
 
     // MARK: The record
 
-    /// Removes what has ended from a record, and returns it. If the store fails, clients may be notified twice.
+    /// Removes the ended entries from a record, and returns them. If the store fails, clients may be notified twice.
     private func removed(
         from key: RecordKey,
         where hasEnded: (ClientSessions.Entry) -> Bool
@@ -221,7 +221,7 @@ extension Session {
     /// - Parameter key: The key of this session.
     fileprivate func root(_ key: RecordKey) -> RecordKey { self.familyRoot(key) ?? key }
 
-    /// Returns a function that reports whether what a client got in this lineage ends with this session.
+    /// Returns a function that reports whether an entry of this lineage ends with this session.
     fileprivate func clientEnds(_ key: RecordKey) -> @Sendable (ClientSessions.Entry) -> Bool {
         let (isWhole, id, root) = (self.endReach == .lineage, self.id, self.root(key))
         return { isWhole || $0.sessionID == id || $0.root == root }

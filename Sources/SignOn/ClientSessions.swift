@@ -19,18 +19,18 @@ package struct ClientSession: Sendable, Hashable {
     }
 }
 
-/// What clients got in one lineage, so that they can be notified when it ends (`ClientNotifier`). Only clients with
-/// `backchannel_logout_uri` are noted.
+/// The sessions of clients in one lineage, so that the clients can be notified when it ends (`ClientNotifier`). Only
+/// clients with `backchannel_logout_uri` are noted.
 ///
-/// The record has its own key (`TokenAuthority.clientSessionKeys`) and outlives the lineage, so that it is still there
+/// The record has its own key (`TokenAuthority.clientSessionKeys`) and outlives the lineage, so that it still exists
 /// after the end, and after a repeated end.
 package struct ClientSessions: ReplaceableRecord, Hashable {
-    /// What a client got with one code or in one id_token.
+    /// A session that a client got with one code or id_token.
     package struct Entry: Sendable, Hashable {
         package var clientID: String
         /// `sid` of the client's id_tokens.
         package var sessionID: String
-        /// The user's session in which the client got it. In a family, the family's first session.
+        /// The user's session in which the client got its session. In a family, the family's first session.
         package var root: RecordKey
 
         package init(clientID: String, sessionID: String, root: RecordKey) {
@@ -42,7 +42,8 @@ package struct ClientSessions: ReplaceableRecord, Hashable {
 
     /// The maximum number of entries.
     static let capacity = 64
-    /// The lifetime of a record without entries. It is not ended, because an ended record cannot be written again soon.
+    /// The lifetime of a record without entries. Such a record is not ended, because an ended record cannot be written
+    /// again soon.
     private static let emptyLife = Duration.seconds(60)
 
     package let since: UnixTime
@@ -65,8 +66,8 @@ package struct ClientSessions: ReplaceableRecord, Hashable {
         self.userID = userID
     }
 
-    /// Adds an entry. If there is no room, the client with the most entries loses its oldest, so that no client
-    /// displaces another one.
+    /// Adds an entry. If the record is full, the client with the most entries loses its oldest entry, so that no client
+    /// displaces the entries of others.
     package mutating func add(_ entry: Entry, until expiresAt: UnixTime) {
         self.entries = self.entries.filter { $0 != entry } + [entry]
         self.expiresAt = max(self.expiresAt, expiresAt)

@@ -6,7 +6,7 @@ import Vocabulary
 enum SingleUseVerdict<Outcome> {
     /// Leave the record unchanged, with this outcome.
     case leave(Outcome)
-    /// Replace the record by the marker, and write the new records in the same step.
+    /// Replace the record with the marker, and write the new records in the same step.
     ///
     /// - Parameters:
     ///   - quarantined: The answer to a record of an earlier reign of the store (`Consumption.quarantined`).
@@ -20,15 +20,15 @@ enum SingleUseVerdict<Outcome> {
 }
 
 extension RecordCaller {
-    /// Uses a single-use record: looks it up, judges it, and replaces it by a marker in one atomic step of the store.
+    /// Uses a single-use record: looks it up, judges it, and replaces it with a marker in one atomic step of the store.
     ///
-    /// Between the lookup and that step, another request may use the record, or the store may lose sight of it. If
-    /// another request used the record, that request's marker is passed to `spent`. A record that has changed is judged
-    /// once more.
+    /// Between the lookup and that step, another request may use the record, or the store may lose it. If another
+    /// request used the record, that request's marker is passed to `spent`. A record that has changed is judged once
+    /// more.
     ///
     /// - Parameters:
     ///   - asksAgain: True if a store request whose answer was lost is repeated, for clients that cannot repeat their
-    ///     request. Other clients repeat it and find the marker that they left.
+    ///     request. Other clients repeat their request and find their own marker.
     ///   - unknown: The answer if the record does not exist or has changed twice.
     ///   - spent: Handles the marker of an earlier attempt, by this client or another client.
     func use<Record: SingleUseRecord, Outcome>(
@@ -60,7 +60,7 @@ extension RecordCaller {
         return try unknown()
     }
 
-    /// Replaces a single-use record by a marker (`SingleUseStore.consume`).
+    /// Replaces a single-use record with a marker (`SingleUseStore.consume`).
     func consume(
         _ key: RecordKey,
         _ judged: RecordVersion,

@@ -79,17 +79,17 @@ package struct TryCounter: StoreCaller {
 
     /// Counts a try in all buckets.
     ///
-    /// - Throws: `reason` if a bucket has no room.
+    /// - Throws: `reason` if a rate limit is exceeded.
     package func count(_ tries: [RateBucket], or reason: Reason) async throws(NotDone) {
         let decision = try await self.ask { limiter, loop in limiter.allow(tries, cost: 1, on: loop) }
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
-    /// Counts a try in all buckets and does the limited work in parallel, unless this process can reject the try by
-    /// itself. Work for a rejected try must be harmless, as its result is dropped. If the work fails, the try is given
-    /// back.
+    /// Counts a try in all buckets and does the limited work in parallel. Skips the work if this process can reject the
+    /// try without the store. Work for a rejected try must be harmless, because its result is dropped. If the work
+    /// fails, the try is given back.
     ///
-    /// - Throws: `reason` if a bucket has no room.
+    /// - Throws: `reason` if a rate limit is exceeded; the error of `work`; an outage of the limiter.
     func count<Answer: Sendable>(
         _ tries: [RateBucket],
         or reason: Reason,

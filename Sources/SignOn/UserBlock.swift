@@ -2,10 +2,10 @@ import Sessions
 package import Vocabulary
 
 /// A block that keeps a user from signing in, as a stored document. One document exists for each name of the user in
-/// the store, so that it is found by any of them.
+/// the store, so that any of the names finds the block.
 ///
-/// A block that an operator lifts stays in the store for a while, with an end that has passed. A missing document is
-/// therefore one that the store has lost.
+/// A block that an operator lifts stays in the store for a while, with an end that has passed. If a document is
+/// missing, the store has therefore lost it.
 package struct UserBlock: Document, Hashable {
     package static var collection: String { "blocks" }
     package static var sizeLimit: Int { 16_384 }
@@ -15,7 +15,7 @@ package struct UserBlock: Document, Hashable {
     package var subject: String
     /// The provider's name in the settings. `nil` for the only provider without a name, and for an account.
     package var provider: String?
-    /// All names of the user in the store that were blocked together, of which a list shows the first.
+    /// All names of the user in the store that were blocked together. Lists show only the first name.
     package var names: [String]
     /// The time when the user may sign in again. `nil` if an operator has to lift the block.
     package var until: UnixTime?

@@ -6,8 +6,8 @@ package import Vocabulary
 
 /// Writes and finds the blocks of users (`UserBlock`).
 ///
-/// A block is requested from the store whenever a user signs in or presents a provider's own token. Requests with a
-/// session of the gateway need not ask, because a block also ends all sessions and tokens that the user has.
+/// The store is asked for a block whenever a user signs in or presents a provider's own token. Requests with a session
+/// of the gateway need not ask, because a block also ends all sessions and tokens that the user has.
 ///
 /// Each gateway remembers all blocks. A failover or a restart may undo a write to the store, so a gateway that misses a
 /// block there writes it again, and applies it in the meantime.
@@ -29,7 +29,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         }
     }
 
-    /// The time for which the store keeps a block after its end, longer than a gateway's memory is used without a read.
+    /// The time for which the store keeps a block after its end. No gateway uses its memory that long without a read.
     private static let afterlife = Duration.seconds(3600)
     /// The maximum number of tries to write a block while other operators change it.
     private static let tries = 8
@@ -94,14 +94,14 @@ package final class UserBlocks: DocumentReader, StoreCaller {
                 try await self.write(block, as: name)
             } catch {
                 guard error.reason == .storeFull else { throw error }
-                // Reading makes room, because it deletes blocks that ended long ago.
+                // Reading the blocks frees space, because it deletes blocks that ended long ago.
                 await self.refresh()
                 try await self.write(block, as: name)
             }
         }
     }
 
-    /// Lifts the blocks under these names, and under all names that were blocked together with one of them.
+    /// Lifts the blocks under these names, and under all names that were blocked together with such a name.
     ///
     /// - Parameter name: The name of the operator.
     package func lift(_ names: [String], by name: String) async throws(NotDone) {
@@ -139,8 +139,8 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         return await self.restore(known, in: stored, at: now)
     }
 
-    /// Writes the blocks again that the store has lost since they were read or written here. It may have lost the ends
-    /// of the users' sessions, too, so these are repeated.
+    /// Writes the blocks again that the store has lost since they were read or written here. The store may have lost
+    /// the ends of the users' sessions, too, so the ends are repeated.
     ///
     /// - Returns: False if a block could not be written.
     private func restore(
@@ -169,7 +169,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
     }
 
     /// Deletes blocks that ended long ago. If an operator blocks the user again at this moment, the new block may be
-    /// deleted, and the gateway that wrote it restores it.
+    /// deleted, but the gateway that wrote the block restores it.
     private func removePast(_ listed: [ListedDocument<UserBlock>], at now: UnixTime) async {
         for entry in listed where Self.isPast(entry.stored.record, at: now) {
             _ = try? await self.ask { store, loop in store.delete(Self.key(entry.id), on: loop) }

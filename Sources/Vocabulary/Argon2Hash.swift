@@ -7,7 +7,7 @@ package struct Argon2Hash: Sendable, Equatable {
         case argon2id, argon2i
     }
 
-    /// The error for a text that is not a hash that can be verified.
+    /// The error for a text that is not a usable hash.
     package struct Flaw: Error, Sendable {
         /// An instruction that says how to fix the text.
         package let fix: String
@@ -24,7 +24,7 @@ package struct Argon2Hash: Sendable, Equatable {
     private static let hashLengths = 22...86
 
     package let variant: Variant
-    /// 0x13, or 0x10 for hashes from before 2016, which may omit the version.
+    /// 0x13, or 0x10 for hashes from before 2016. Such hashes may omit the version.
     package let version: UInt32
     /// The memory in KiB.
     package let memory: UInt32
@@ -88,7 +88,6 @@ package struct Argon2Hash: Sendable, Equatable {
             + "$\(self.salt)$\(self.hash)"
     }
 
-    /// Reads m, t and p.
     private static func costs(_ text: Substring) -> (UInt32, UInt32, UInt32)? {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].hasPrefix("m="), parts[1].hasPrefix("t="), parts[2].hasPrefix("p="),

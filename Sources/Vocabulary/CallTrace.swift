@@ -16,7 +16,7 @@ package struct TracedCall: Sendable {
     /// The start in nanoseconds of the machine's monotonic clock.
     package var began: UInt64
     package var ended: UInt64
-    /// The reason of the failure, a label of metrics or a reason id; `nil` if the call has succeeded.
+    /// The reason for the failure, as a label of metrics or a reason id; `nil` if the call has succeeded.
     package var failure: String?
 
     package init(_ callee: Callee, for purpose: String, began: UInt64, ended: UInt64, failure: String? = nil) {
@@ -58,7 +58,7 @@ package struct CallTrace: Sendable {
     package func note(_ call: TracedCall) { self.write(call) }
 }
 
-/// A request that may be traced. Code that begins work for it reads its trace.
+/// A request that may be traced. Code that begins work for the request reads its trace.
 package protocol TracedRequest: AnyObject {
     /// The trace of the request; `nil` if the request is not traced.
     var callTrace: CallTrace? { get }

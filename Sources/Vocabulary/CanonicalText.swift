@@ -31,8 +31,8 @@ extension String {
 }
 
 extension StringProtocol {
-    /// The text without invisible characters at its ends: white space of every kind, and zero-width marks, which
-    /// keyboards, contacts and documents add.
+    /// The text without invisible characters at its ends: white space of every kind, and zero-width marks. Keyboards,
+    /// contacts and documents add such characters.
     package var withoutInvisibleEnds: String {
         var scalars = self.unicodeScalars[...]
         while let last = scalars.last, last.isInvisible { scalars.removeLast() }

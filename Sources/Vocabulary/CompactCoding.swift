@@ -122,7 +122,7 @@ package struct CompactReader {
 
     package mutating func secret() throws(CompactFormatError) -> Secret { Secret(Array(try self.run())) }
 
-    /// Reads the bytes of a string.
+    /// Reads a number of bytes, then the bytes.
     mutating func run() throws(CompactFormatError) -> ArraySlice<UInt8> {
         let count = try self.count()
         let end = self.position + count
@@ -159,7 +159,7 @@ package struct CompactReader {
         return values
     }
 
-    /// Reads a number of bytes or elements. It cannot exceed the remaining bytes, because each has at least one byte.
+    /// Reads a number of bytes or elements. It cannot exceed the remaining bytes, because no element is empty.
     @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }

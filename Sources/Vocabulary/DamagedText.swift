@@ -1,5 +1,5 @@
 extension String {
-    /// True if the text contains U+FFFD, which replaces unreadable parts (`JSONText.LoneSurrogates.replaced`). A
+    /// True if the text contains U+FFFD, the replacement for unreadable parts (`JSONText.LoneSurrogates.replaced`). A
     /// damaged text can be displayed, but identifies no user.
     package var isDamaged: Bool { self.utf8.contains(0xEF) && self.unicodeScalars.contains("\u{FFFD}") }
 }

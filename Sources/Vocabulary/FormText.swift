@@ -1,5 +1,5 @@
-/// Names and values of `application/x-www-form-urlencoded` (WHATWG URL 5.1): split at `&`, the first `=` separates name
-/// and value, `+` is a space.
+/// Names and values of `application/x-www-form-urlencoded` (WHATWG URL 5.1). `&` separates pairs, the first `=`
+/// separates name and value, and `+` is a space.
 package enum FormText {
     /// Returns the pairs in order, without empty ones. Broken escapes are kept unchanged, and bytes that are not UTF-8
     /// are replaced, so that every query can be read.

@@ -1,4 +1,4 @@
-/// A pattern for a whole text. `*` matches any characters or none, and every other character matches itself.
+/// A pattern for a whole text. `*` matches zero or more characters, and every other character matches itself.
 package struct GlobPattern: Sendable, Equatable {
     private let bytes: [UInt8]
 

@@ -1,4 +1,4 @@
-/// A JSON document in a binary encoding, of which only the requested parts are decoded. A provider may store much about
+/// A JSON document in a binary encoding. Only the requested parts are decoded, because a provider may store much about
 /// a user, and a request needs little of it.
 ///
 /// Each value is encoded as a byte for its kind, followed by its content in the form of `CompactWriter`. The members of
@@ -49,7 +49,7 @@ package struct JSONDocument: Sendable, Hashable {
     /// The whole document as a value.
     package var value: JSONValue {
         var reader = CompactReader(self.bytes)
-        // Both initialisers have checked the structure.
+        // Each initializer guarantees a valid structure.
         return (try? Self.read(&reader)) ?? .null
     }
 
@@ -83,7 +83,7 @@ package struct JSONDocument: Sendable, Hashable {
     package func write(to json: inout JSONWriter) {
         guard !self.bytes.isEmpty else { return json.writeNull() }
         var reader = CompactReader(self.bytes)
-        // Both initialisers have checked the structure.
+        // Each initializer guarantees a valid structure.
         try? Self.copy(&reader, to: &json)
     }
 

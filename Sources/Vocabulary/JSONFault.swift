@@ -1,5 +1,5 @@
-/// The reason why bytes are not accepted as JSON, which is read strictly and with limited depth. The raw value
-/// completes a sentence whose subject names the bytes, such as "The body".
+/// The reason why bytes are not accepted as JSON. JSON is read strictly and with limited depth. The raw value completes
+/// a sentence whose subject names the bytes, such as "The body".
 package enum JSONFault: String, Error, Sendable {
     case empty = "is empty"
     case byteOrderMark = "begins with a byte order mark (BOM), which JSON must not have"

@@ -12,7 +12,7 @@ package enum JSONText {
     /// units write it, and the grammar allows it (RFC 8259 8.2). It is always rejected in a member's name.
     package enum LoneSurrogates: Sendable {
         case refused
-        /// The half is replaced by U+FFFD. Texts may become equal, so none with this character may identify a user.
+        /// The half is replaced by U+FFFD. Different texts may become equal, so texts with U+FFFD identify no user.
         case replaced
     }
 

@@ -25,8 +25,8 @@ package struct Realm: Sendable, Hashable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
 
-    /// Returns the user's name in the store, which is the id itself in the default realm. No id contains a zero byte,
-    /// so no two users share a name.
+    /// Returns the user's name in the store. In the default realm, the name is the id itself. No id contains a zero
+    /// byte, so no two users share a name.
     package func subject(_ id: String) -> String { Self.subject(id, in: self.name) }
 
     /// Returns the subject for an id in the realm with this name.
@@ -49,16 +49,16 @@ package struct Realm: Sendable, Hashable {
     }
 
     /// Returns the subjects of the user with the id `ownID` at the provider, for hosts with one and with several
-    /// providers, because a reload may change that. The subject of a linked account is not included.
+    /// providers, because a reload may change the number of providers. The subject of a linked account is not included.
     package func subjects(of ownID: String) -> [String] {
         let names = [ownID, "\(self.name)\(Self.separator)\(ownID)"]
         return names.filter { !AccountID.isOne($0) }.map(self.subject)
     }
 
-    /// The prefix of every subject outside the default realm.
+    /// The prefix of every subject outside the default realm, except the subjects of linked accounts.
     private static let mark = "\u{0}realm\u{0}"
 
-    /// Splits a subject into realm name and id; the inverse of `subject(_:)`.
+    /// Splits a subject into realm name and id. A linked account belongs to the default realm here.
     package static func user(of subject: String) -> (realm: String, id: String) {
         guard subject.hasPrefix(self.mark) else { return (Self.default.name, subject) }
         let rest = subject.dropFirst(self.mark.count)

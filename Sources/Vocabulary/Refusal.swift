@@ -2,7 +2,7 @@
 ///
 /// Every rejection is rendered from a row: problem documents (`ProblemDocument`), pages for people (`RefusalWords`),
 /// Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). Kratos's and OAuth's answers keep their protocol's status
-/// if it differs. Code that rejects a request names only a reason.
+/// if the row has another one. Code that rejects a request names only a reason.
 package struct Refusal: Equatable, Sendable {
     /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     package enum Challenge: Sendable {
@@ -37,8 +37,8 @@ package struct Refusal: Equatable, Sendable {
     package var status: Int
     package var challenge: Challenge?
     package var retryAfter: RetryAfter?
-    /// True if the connection closes, because the end of the request is unknown or not awaited. A head that the parser
-    /// rejects closes the connection for any reason.
+    /// True if the connection closes, because the end of the request is unknown or not awaited. If the parser rejects
+    /// the head, the connection closes, whatever the reason is.
     package var closes = false
     /// True if the answer clears the browser's session cookie.
     package var clearsSession = false
@@ -195,6 +195,6 @@ extension Reason {
     /// The answer to a request that is rejected for this reason; `nil` for a reason that is only logged.
     package var refusal: Refusal? { Refusal.row(self) }
 
-    /// The status of the answer; 500 for a reason that is only logged, which is never the reason of an answer.
+    /// The status of the answer; 500 for a reason that is only logged. No answer has such a reason.
     package var status: Int { (self.refusal ?? .internalError).status }
 }

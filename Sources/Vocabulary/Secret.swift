@@ -1,6 +1,6 @@
 /// Bytes that must never be printed. The value's descriptions are `<redacted>`, and its mirror is empty.
 package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The secret bytes, which are not protected from being printed. Use them only where they are needed.
+    /// The secret bytes. They are not protected from being printed, so use them only where they are needed.
     package let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) {

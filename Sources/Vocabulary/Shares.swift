@@ -34,7 +34,7 @@ package struct ShareRule: Equatable, Sendable {
 /// share. The table has at most as many entries as there are places in use.
 package struct Shares<Client: Hashable & Sendable>: Sendable {
     package let rule: ShareRule
-    /// The number of places in use by all.
+    /// The number of places that all clients use.
     package private(set) var total = 0
     private var counts: [Client: Int] = [:]
 
@@ -46,7 +46,7 @@ package struct Shares<Client: Hashable & Sendable>: Sendable {
     /// Returns the number of places that a client uses; 0 if it has no name.
     package func count(of client: Client?) -> Int { client.flatMap { self.counts[$0] } ?? 0 }
 
-    /// Returns whether the client may use another place without exceeding its share. Ignores whether one is free.
+    /// Returns whether the client may use another place without exceeding its share. Ignores whether a place is free.
     ///
     /// - Parameter free: The number of free places; `nil` for the limit minus the places in use.
     package func admits(_ client: Client?, free: Int? = nil) -> Bool {

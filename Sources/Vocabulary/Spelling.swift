@@ -1,6 +1,7 @@
 /// Finds the name that an operator may have meant by an unknown name.
 package enum Spelling {
-    /// Returns the candidate that differs least from `word`, or alone begins with it; `nil` if none is similar enough.
+    /// Returns the candidate that differs least from `word`, or the only one that begins with it; `nil` if there is
+    /// none.
     package static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let word = Self.folded(word)
         var best: (distance: Int, candidate: String)?

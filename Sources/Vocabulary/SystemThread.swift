@@ -13,7 +13,7 @@ package enum SystemThread {
         }
     }
 
-    /// Runs `body` on a new thread, which ends with it.
+    /// Runs `body` on a new thread. The thread ends when `body` returns.
     ///
     /// - Returns: 0, or the error number if the system cannot create a thread. `body` then does not run.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {

@@ -1,5 +1,5 @@
 /// A user's normalised sign-in identifier: ASCII letters in lower case, Unicode's normalization form C, and no
-/// invisible characters at the ends, which the keyboards of phones add.
+/// invisible characters at the ends (keyboards of phones add them).
 ///
 /// Providers look users up by this form and rate limits apply to it, so that no spelling evades a limit
 /// (CVE-2025-24806). Other letters keep their case. Bytes are compared, so letters that look or fold alike differ.

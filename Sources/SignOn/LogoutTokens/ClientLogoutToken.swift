@@ -4,7 +4,7 @@ package import Vocabulary
 
 /// A logout token for a client before it is signed (OpenID Connect Back-Channel Logout 1.0 2.4).
 package struct ClientLogoutToken: Sendable {
-    /// The lifetime of a token. Each retry has a new token.
+    /// The lifetime of a token in seconds. Each retry has a new token.
     private static let lifetime: Int64 = 120
     private static let event = "http://schemas.openid.net/event/backchannel-logout"
 

@@ -8,11 +8,11 @@ package import Vocabulary
 
 /// Sends logout tokens to clients in the background (OpenID Connect Back-Channel Logout 1.0 2.5).
 ///
-/// Each client has its own line, so that a slow client delays no other. A token that a client does not answer is sent
-/// again, newly signed, after 5 and after 30 seconds. Tokens that still wait when the process ends are lost. One object
-/// lives as long as the process, across reloads.
+/// Each client has its own queue, so that a slow client delays no other client. If a client does not answer, or answers
+/// with 429 or a 5xx status, the token is signed and sent again after 5 and after 30 seconds. Tokens that still wait
+/// when the process ends are lost. One object lives as long as the process, across reloads.
 package final class LogoutTokenSender: ClientNotifier {
-    /// What a configuration determines.
+    /// The parts that a configuration determines.
     package struct Plan: Sendable {
         let clients: ClientRegistry
         let issuers: [String: String]
@@ -42,7 +42,7 @@ package final class LogoutTokenSender: ClientNotifier {
         }
     }
 
-    /// The maximum number of tokens that wait or are being sent. One client has a share of it (`ShareRule`).
+    /// The maximum number of tokens that wait or are being sent. A client may use only a share (`ShareRule`).
     package static let capacity = 10_000
     /// The maximum number of tokens that are being sent to one client.
     private static let parallel = 8
@@ -53,7 +53,6 @@ package final class LogoutTokenSender: ClientNotifier {
     /// The maximum size of an answer in bytes.
     private static let answerLimit = 4096
 
-    /// A token to send.
     private struct Message: Sendable {
         let session: ClientSession
         var number = 1
@@ -61,7 +60,6 @@ package final class LogoutTokenSender: ClientNotifier {
         var firstTry: EventLoopPromise<Void>?
     }
 
-    /// The tokens for one client.
     private struct Line {
         var waiting: Deque<Message> = []
         var senders = 0
@@ -111,7 +109,7 @@ package final class LogoutTokenSender: ClientNotifier {
     /// Whether any token waits or is being sent.
     package var isBusy: Bool { self.state.withLock { $0.places.total > 0 } }
 
-    /// Drops all retries, waits until `deadline` for tokens that were not tried yet, and drops those that still wait.
+    /// Drops all retries, waits until `deadline` for tokens that were not tried yet, and drops the rest.
     package func drain(until deadline: ContinuousClock.Instant) async {
         let pauses = self.state.withLock { state in
             state.isDraining = true
@@ -151,7 +149,7 @@ package final class LogoutTokenSender: ClientNotifier {
 
     // MARK: Lines
 
-    /// Puts a new token into its client's line if there is room.
+    /// Adds a new token to its client's queue, or drops it if the limits are reached.
     private func admit(_ message: Message) {
         let isAdmitted = self.state.withLock { state in
             guard state.places.total < state.places.rule.limit, state.places.admits(message.session.clientID) else {
@@ -181,7 +179,7 @@ package final class LogoutTokenSender: ClientNotifier {
         }
     }
 
-    /// Returns the next token of a client's line. `nil` if the line is empty, so that the sender ends.
+    /// Returns the next token of a client's queue. `nil` if the queue is empty. The sender then ends.
     private func next(for client: String) -> Message? {
         self.state.withLock { state in
             if let next = state.lines[client]?.waiting.popFirst() { return next }
@@ -193,7 +191,6 @@ package final class LogoutTokenSender: ClientNotifier {
 
     // MARK: Tries
 
-    /// The outcome of a try.
     private enum Outcome {
         case accepted
         /// The client no longer exists or no longer wants tokens.

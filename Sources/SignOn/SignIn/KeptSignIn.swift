@@ -11,8 +11,8 @@ package struct KeptSignIn: Sendable, Equatable {
     /// 4096 bytes (RFC 6265bis 5.6).
     static let longest = 3800
 
-    /// The provider's state for completing the sign-in. `nil` if the browser had no room for it or an earlier version
-    /// of the gateway began the sign-in. Without it, the sign-in can only begin again.
+    /// The provider's state for completing the sign-in. `nil` if the browser could not store it, or if an earlier
+    /// version of the gateway began the sign-in. The sign-in can then only begin again.
     package var atProvider: PendingSignIn?
     /// The path on this host to which the browser finally goes.
     package var returnTo: String
@@ -21,8 +21,8 @@ package struct KeptSignIn: Sendable, Equatable {
     package var begunAt: UnixTime
     /// The native app for which the user signs in. `nil` if the session is the browser's.
     package var app: WaitingApp?
-    /// True if the sign-in replaces one that could not be completed. It is not begun again, because a browser that
-    /// keeps nothing would go to the provider and back forever.
+    /// True if the sign-in replaces one that could not be completed. Such a sign-in does not begin again. A browser
+    /// that keeps no cookies would go to the provider and back forever.
     package var isRepeat = false
     /// The name of the sign-in's provider, on a host with several providers. Only that provider completes the sign-in,
     /// at its own callback (mix-up, RFC 9700 4.4). `nil` if the host had only one provider.
@@ -34,7 +34,7 @@ package struct KeptSignIn: Sendable, Equatable {
     /// Returns whether the user has taken longer than `lifetime` to sign in.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 
-    /// Returns the requirement that the sign-in has not met. `nil` if it has met all.
+    /// Returns a requirement that the sign-in has not met. `nil` if all requirements are met.
     func unmet(by authentication: Authentication, at now: UnixTime) -> String? {
         let time = authentication.authenticatedAt
         return self.demand.unmet(
@@ -62,12 +62,11 @@ package struct WaitingApp: Sendable, Equatable {
 /// Seals the sign-in that a browser keeps.
 struct KeptSignInSeal: Sendable {
     private static let version: UInt8 = 3
-    /// Version 4, whose text ends with the name of the provider.
+    /// Version 4. Its text ends with the name of the provider.
     private static let versionWithProvider: UInt8 = 4
-    /// Version 2, whose text ends with an app. The provider's state in versions 1 and 2 is no longer read.
+    /// Version 2. Its text ends with an app. The provider's state in versions 1 and 2 is no longer read.
     private static let versionWithApp: UInt8 = 2
 
-    /// The bits of the byte of flags.
     private enum Flag {
         static let isAgain: UInt8 = 1
         static let isRepeat: UInt8 = 2
@@ -88,7 +87,8 @@ struct KeptSignInSeal: Sendable {
         return Secret(self.text(short, id, authority))
     }
 
-    /// Returns the sign-in sealed without the provider's state, for a browser that lacks room. It can only begin again.
+    /// Seals the sign-in without the provider's state, for a browser without space for it. The sign-in can only begin
+    /// again.
     func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         var short = pending
         short.atProvider = nil

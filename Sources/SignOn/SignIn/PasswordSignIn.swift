@@ -57,8 +57,9 @@ package struct PasswordSignIn: Sendable {
     /// - Parameters:
     ///   - kind: The kind of the session to begin, for the record of a refusal.
     ///   - begin: Begins a session or completes an app's flow. `account` names the account in the audit stream.
-    /// - Throws: `signin.refused` for an unknown user or a wrong password, also if the password is changed during the
-    ///   sign-in; `signin.throttled` for too many tries; the errors of `begin`.
+    /// - Throws: `signin.refused` for an unknown user, a wrong password, or a password that changes during the sign-in;
+    ///   `signin.throttled` for too many tries; an outage; `provider.unavailable` if the provider has no capacity for a
+    ///   check; the errors of `begin`.
     package func check<Value: Sendable>(
         identifier: String,
         password: Secret,
@@ -86,7 +87,7 @@ package struct PasswordSignIn: Sendable {
                     from: source
                 )
             } catch {
-                // A try that could not be served revealed nothing about the password.
+                // A try that ends in an outage reveals nothing about the password, so it is not counted.
                 if error.isUnavailable { await self.tries.giveBack(limits.tries) }
                 throw error
             }

@@ -1,11 +1,11 @@
 import Cryptography
 import Vocabulary
 
-/// The answer of a provider that a browser posts to the callback (OAuth 2.0 Form Post Response Mode 1.0).
+/// A provider's answer that a browser posts to the callback (OAuth 2.0 Form Post Response Mode 1.0).
 ///
 /// The form comes from the provider's site, so the browser sends no `SameSite=Lax` cookie that could identify the
-/// sign-in. The gateway therefore returns the answer, sealed, to the browser, which loads the callback again by GET
-/// with its cookies. The seal keeps the code and the user's name out of histories and logs.
+/// sign-in. The gateway therefore returns the sealed answer to the browser. The browser then loads the callback again
+/// by GET, with its cookies. The seal keeps the code and the user's name out of histories and logs.
 ///
 /// The seal proves only that the form was posted here, and anyone may post a form. Only the browser's own cookie
 /// completes a sign-in, as with an answer in the query.
@@ -24,7 +24,7 @@ package struct PostedAnswer: Sendable, Equatable {
     private static let names = ["state", "code", "error", "iss", "user"]
     /// The maximum length of a value in bytes, sufficient for a code.
     private static let longestValue = 4096
-    /// The maximum length of `user` in bytes, to keep the URL short. Sign-ins do not need it, so a longer one is left
+    /// The maximum length of `user` in bytes, to keep the URL short. Sign-ins do not need it, so a longer value is left
     /// out.
     private static let longestUser = 1024
     /// The maximum length of the sealed text in bytes.

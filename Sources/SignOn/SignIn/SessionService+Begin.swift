@@ -43,11 +43,11 @@ extension SessionService {
         )
     }
 
-    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. No value that the
-    /// client presented is used for the session, which prevents session fixation.
+    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. To prevent session
+    /// fixation, no value that the client presented is used for the session.
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
-    /// - Returns: The session, and its token, which is shown to the user once.
+    /// - Returns: The session and its token. The token is handed out only once.
     /// - Throws: `signin.blocked`, or `rule.denied` if a rule refuses, before any change; `session.limit`, or an outage
     ///   of the store or the audit stream, before the token is returned.
     package func begin(
@@ -63,7 +63,7 @@ extension SessionService {
     /// old sessions end first (CVE-2026-34454), and stay ended if the new session cannot begin.
     ///
     /// - Parameters:
-    ///   - former: Sessions of one client. The audit record names the first.
+    ///   - former: Sessions of one client. The audit record names only the first session.
     ///   - evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func replace(
@@ -85,7 +85,7 @@ extension SessionService {
         for session in former {
             try await self.endReplaced(session)
             ended.append(session.stored)
-            // Not revoked at the provider, which may treat the old and the new tokens as one grant.
+            // The tokens are not revoked, because the provider may treat the old and the new tokens as one grant.
             self.grants?.discard(after: session.session)
         }
         let lineage = self.authority.newLineage()

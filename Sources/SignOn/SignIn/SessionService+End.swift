@@ -49,7 +49,7 @@ extension SessionService {
             let (end, tokens) = try await self.signOut(key, .web, requester)
             if case .ended(let session) = end { ended.append(SignedOutSession(session: session, tokens: tokens)) }
         }
-        // A provider's cookie may be one that the provider no longer accepts.
+        // The provider may no longer accept its cookie, so a refusal is ignored.
         for cookie in requester.providerCookies {
             _ = try await Self.ifAny(try await self.signOutForeign(cookie, as: .web, for: requester))
         }
@@ -60,8 +60,8 @@ extension SessionService {
     ///
     /// A provider's token also ends here, even if the provider still accepts it.
     ///
-    /// - Throws: The reason why the token never named a native session, as far as the store knows. Nothing if the
-    ///   session ended before, so that a client that lost the answer can repeat its request.
+    /// - Throws: The reason why the token names no native session. Nothing is thrown if the store knows that the
+    ///   session has ended, so that a client that lost the answer can repeat its request.
     package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
         try await self.awaitingNotifications { () async throws(NotDone) in try await self.endApp(token, requester) }
     }
@@ -79,7 +79,7 @@ extension SessionService {
         }
     }
 
-    /// Returns whether the store knows that the session under `key` has ended. It does not know an end that it has
+    /// Returns whether the store knows that the session under `key` has ended. The store does not know ends that it has
     /// forgotten or lost in a restart.
     private func knowsEnd(of key: RecordKey) async throws(NotDone) -> Bool {
         let finding = try await self.ask { store, loop in
@@ -93,9 +93,10 @@ extension SessionService {
         }
     }
 
-    /// Ends the session of the token with this key, even if it ended before, because a client repeats its request after
-    /// a 503 for an unconfirmed end. If the lineage ends, the provider's tokens are revoked in the background, unless
-    /// another holder needs them. A token that was replaced by another ends nothing.
+    /// Ends the session of the token with this key. A session that ended before is ended again, because a client
+    /// repeats its request after a 503 for an unconfirmed end. If the lineage ends, the provider's tokens are revoked
+    /// in the background, unless another holder needs them. A replaced token ends nothing after its overlap
+    /// (`SuccessorToken.overlap`).
     ///
     /// - Returns: The result, and the provider's tokens as they were. `tokens` is `nil` if none exist or the store
     ///   cannot return them. The session ends in any case.
@@ -146,7 +147,7 @@ extension SessionService {
         if mayEnd: @escaping @Sendable (Session) -> Bool
     ) async throws(NotDone) -> PresentedEnd {
         guard let present else {
-            // The session has ended, the store has lost sight of it, or the requester may not end it.
+            // The session has ended, the store has lost it, or the requester may not end it.
             return try await self.ask { store, loop in
                 store.end(
                     presented: key,

@@ -57,7 +57,8 @@ extension SessionService {
         return found
     }
 
-    /// Returns the session of the gateway's own cookie, otherwise of the provider's cookie, as for requests to apps.
+    /// Returns the session of the gateway's own cookie, or if there is none, of the provider's cookie, as for requests
+    /// to apps.
     package func browser(_ requester: Requester) async throws(NotDone) -> FoundSession {
         do throws(NotDone) {
             return try await self.web(requester)
@@ -134,7 +135,7 @@ extension SessionService {
         }
     }
 
-    /// Adds a session that is handed out on a repeated request to its user's list, where it may be missing.
+    /// Adds a session to its user's list again, because the list may lack a session that a repeated request gets.
     func list(_ session: Session, _ key: RecordKey) async {
         _ = try? await self.ask { store, loop in
             store.note(NewSession(key: key, session: session), on: loop)

@@ -13,7 +13,7 @@ extension SessionService {
             do throws(NotDone) {
                 answer = try await self.ask { _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }
             } catch {
-                // Another provider may know the token. If none does, this provider's outage is thrown.
+                // Another provider may know the token. If no provider does, this provider's outage is thrown.
                 guard error.reason == .providerUnavailable else { throw error }
                 refusal = error
                 continue
@@ -49,7 +49,7 @@ extension SessionService {
     /// the provider still accepts the token, and at the provider, if the provider is notified of sign-outs.
     ///
     /// - Throws: The reason why the token is not accepted, unless its session ends now or ended before. Also an outage
-    ///   if the provider could not be notified, although the session has ended here, so that the client retries.
+    ///   if the provider could not be notified. The session has then ended here, and the client can retry.
     package func signOutForeign(
         _ token: Secret,
         as kind: Session.Kind = .native,
@@ -90,8 +90,8 @@ extension SessionService {
             record.note(session, key)
             // The result is ignored, because a full audit queue must not keep the user signed in.
             self.journal.record(record)
-        // The session ended here before, did not suffice, or is a blocked user's. The provider may not know about the
-        // sign-out.
+        // The session ended here before, does not suffice, or belongs to a blocked user. The provider may not know
+        // about the sign-out.
         case .none(.sessionUnknown), .none(.signInBlocked), .insufficient:
             isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): throw NotDone(reason)

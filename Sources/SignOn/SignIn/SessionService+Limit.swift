@@ -5,11 +5,11 @@ import Vocabulary
 /// The limits of a user's sessions (`session.max_per_user`).
 extension SessionService {
     /// Applies the limit to a session that was just written, before its token is handed out: ends the user's oldest
-    /// sessions of this kind, or refuses the new one, which the caller then ends.
+    /// sessions of this kind, or refuses the new session. The caller then ends the refused session.
     ///
-    /// Only sessions that began earlier are counted. So a repeated attempt ends no session that began after it, and of
-    /// two simultaneous sign-ins only the later one ends the other. A session that the index does not list yet is
-    /// missed, and ends with the next sign-in.
+    /// Only sessions that began earlier are counted. Therefore, a repeated attempt ends no session that began after it,
+    /// and of two simultaneous sign-ins only the later one ends the other. A session that the index does not list yet
+    /// is missed, and ends with the next sign-in.
     ///
     /// - Throws: `session.limit` if the session is refused; an outage of the store.
     func admit(_ new: FoundSession, for requester: Requester) async throws(NotDone) {
@@ -35,10 +35,11 @@ extension SessionService {
 }
 
 extension Session {
-    /// Whether the session began with a sign-in, not with a handoff or from a browser's session, with which it ends.
+    /// Whether the session began with a sign-in, not with a handoff, and not from a browser's session with which it
+    /// ends.
     fileprivate var isSignIn: Bool { self.isListed && self.origin == (self.kind == .web ? .browser : .native) }
 
-    /// Returns whether this session began earlier. Sessions of one moment have an order, too.
+    /// Returns whether this session began earlier. Sessions with equal times are ordered by id.
     fileprivate func began(before other: Session) -> Bool {
         (self.issuedAt, self.id) < (other.issuedAt, other.id)
     }

@@ -21,7 +21,6 @@ package struct FoundSession: Sendable {
         self.usedAt = usedAt
     }
 
-    /// The session and its key.
     var stored: NewSession { NewSession(key: self.key, session: self.session) }
 
     /// The time at which the session ends unless it is used again.
@@ -31,8 +30,9 @@ package struct FoundSession: Sendable {
 }
 
 extension FoundSession {
-    /// Reports whether users see this session as a part of `other`'s sign-in, which must go on with `other`: it is
-    /// `other`, the app or browser from which `other` comes, or the same browser's session on another host.
+    /// Returns whether users see this session as a part of `other`'s sign-in, so that both must continue together. True
+    /// for `other` itself, for the app's or browser's session from which `other` comes, and for the sessions of one
+    /// browser on several hosts.
     package func isSignIn(of other: FoundSession) -> Bool {
         guard self.session.lineage == other.session.lineage else { return false }
         guard self.session.origin == .transfer || self.session.isOnline else { return true }
@@ -41,7 +41,7 @@ extension FoundSession {
 }
 
 /// Begins, replaces, finds and ends sessions, for all sign-in methods and protocols. Every act is recorded in the audit
-/// stream before it is answered.
+/// stream before the request is answered.
 package struct SessionService: RecordCaller {
     let records: RecordAccess
     let settings: SessionSettings
@@ -52,7 +52,7 @@ package struct SessionService: RecordCaller {
     let tokens: [any ForeignTokens]
     /// Finds the lineages of providers' sessions. `nil` if no provider ends sessions here.
     let providerSessions: ProviderSessions?
-    /// The users whose sessions are found. `nil` if the sessions of all users are found and none can sign in.
+    /// The users whose sessions are found. `nil` if the sessions of all users are found and no user can sign in.
     let users: RealmUsers?
     /// The realm whose users sign in. `nil` if it is the first realm.
     private var signingRealm: Realm?
@@ -70,7 +70,7 @@ package struct SessionService: RecordCaller {
 
     /// - Parameters:
     ///   - devices: Finds the network of a new session's device, for live binding.
-    ///   - journal: The journal of every sign-in, refusal and sign-out, written before it is answered.
+    ///   - journal: The journal of every sign-in, refusal and sign-out, written before the request is answered.
     package init(
         records: RecordAccess,
         settings: SessionSettings,

@@ -5,7 +5,7 @@ import Vocabulary
 ///
 /// A provider's user is named by the provider's own id. While a host has several providers, the provider's name comes
 /// before the id (`Realm.subjects`). Sessions keep the name with which they began. A linked user (`accounts.link`) also
-/// has an account. Its id is another name of the user.
+/// has an account. The account's id is another name of the user.
 package struct UserNames: Sendable, Hashable {
     /// The user's names as a user of one provider.
     package var own: [String]

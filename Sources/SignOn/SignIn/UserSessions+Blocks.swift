@@ -9,9 +9,9 @@ extension UserSessions {
     ///   - names: The user's names. The names of the user's accounts at other providers are added.
     ///   - subject: The user's id for lists.
     ///   - provider: The provider's name in the settings, for lists. `nil` if the id alone names the user.
-    ///   - end: The time when the user may sign in again. `nil` if the block has to be lifted.
+    ///   - end: The time when the user may sign in again. `nil` if the block lasts until it is lifted.
     ///   - operator: The operator who blocks the user.
-    /// - Returns: The block, and true if any session is known to have ended.
+    /// - Returns: The block, and false if the user is known to have had no session.
     package func block(
         _ names: UserNames,
         as subject: String,
@@ -35,12 +35,12 @@ extension UserSessions {
             changedAt: self.clock.now(),
             changedBy: `operator`
         )
-        // A sign-in that does not see the block yet has a session before the end, and one that begins later sees it.
+        // A sign-in that does not see the block has written its session before `endAll`. Later sign-ins see the block.
         try await self.records.blocks.put(block)
         return (block, try await self.endAll(of: names, by: `operator`, for: requester))
     }
 
-    /// Lifts the blocks of the user with these names. Succeeds if there is none.
+    /// Lifts the blocks of the user with these names. Succeeds even if no block exists.
     package func unblock(_ names: UserNames, by operator: String) async throws(NotDone) {
         try await self.records.blocks.lift(names.all, by: `operator`)
     }

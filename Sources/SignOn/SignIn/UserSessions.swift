@@ -43,8 +43,8 @@ package struct UserSessions: RecordCaller {
         return try await self.all(of: names.all).filter { $0.session.identity.isSamePerson(as: session.identity) }
     }
 
-    /// Returns the user's live sessions without those of the current session's sign-in (`FoundSession.isSignIn`), the
-    /// latest first.
+    /// Returns the user's live sessions that do not belong to the current session's sign-in (`FoundSession.isSignIn`),
+    /// the latest first.
     package func others(than current: FoundSession) async throws(NotDone) -> [FoundSession] {
         try await self.all(withUserOf: current).filter { !$0.isSignIn(of: current) }
     }
@@ -68,8 +68,8 @@ package struct UserSessions: RecordCaller {
         return try await self.live(keys) { $0.address == address }
     }
 
-    /// Returns a page of all live sessions and the place of the next page, which is `nil` after the last page. A page
-    /// may be empty although more pages follow.
+    /// Returns a page of all live sessions and the place of the next page. The place is `nil` after the last page. A
+    /// page may be empty although more pages follow.
     package func some(from place: IndexPlace?) async throws(NotDone) -> (found: [FoundSession], next: IndexPlace?) {
         let page = try await self.ask { store, loop in store.sessions(from: place, on: loop) }
         return (try await self.live(Array(Set(page.keys))) { _ in true }, page.next)
@@ -109,7 +109,8 @@ package struct UserSessions: RecordCaller {
     /// Ends a session and everything that ends together with it.
     ///
     /// - Parameters:
-    ///   - new: The session that ends this one by the limit (`SessionService.admit`). `nil` if a person ends it.
+    ///   - new: The new session, if this one ends because of the limit (`SessionService.admit`). `nil` if a person ends
+    ///     it.
     ///   - operator: The operator who ends the session. `nil` if no operator does.
     package func end(
         _ found: FoundSession,
@@ -126,7 +127,7 @@ package struct UserSessions: RecordCaller {
     /// Ends all present sessions under the names, even if no index lists them.
     ///
     /// - Parameter operator: The operator who ends the sessions. `nil` if their user ends them.
-    /// - Returns: True if any session is known to have ended.
+    /// - Returns: False if the user is known to have had no session.
     package func endAll(
         of names: UserNames,
         by operator: String? = nil,

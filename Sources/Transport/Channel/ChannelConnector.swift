@@ -30,8 +30,8 @@ extension PipelineChannel {
         return channel
     }
 
-    /// Connects a channel to a host, whose name is resolved on another thread. The addresses are tried in turn, as in
-    /// RFC 8305, and the first connection is used (`ConnectionRace`).
+    /// Connects a channel to a host. The host's name is resolved on another thread. The addresses are tried in turn, as
+    /// in RFC 8305, and the first connection is used (`ConnectionRace`).
     ///
     /// - Parameters:
     ///   - loop: A loop of a `TransportGroup`.
@@ -62,7 +62,7 @@ extension PipelineChannel {
         }
     }
 
-    /// Runs `body` on the loop.
+    /// Runs `body` on the loop. Fails unless it is a loop of a `TransportGroup`.
     private static func onOwn(
         _ loop: any EventLoop,
         _ body: @escaping @Sendable (TransportLoop) -> EventLoopFuture<PipelineChannel>

@@ -5,7 +5,7 @@ import Synchronization
 /// A NIO channel on a connected socket, for protocols whose implementation is a channel handler, such as TLS.
 ///
 /// Options cannot be set. An outgoing channel closes when the peer ends its output. On an accepted channel, the
-/// handlers decide what to do then (`ChannelEvent.inputClosed`).
+/// handlers then decide whether to close (`ChannelEvent.inputClosed`).
 package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     package let allocator = ByteBufferAllocator()
     package let remoteAddress: SocketAddress?
@@ -17,7 +17,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     private let socket: StreamSocket
     private let closePromise: EventLoopPromise<Void>
     private let isActiveFlag = Atomic<Bool>(false)
-    /// The pipeline. Set right after the initialization, because a pipeline needs its channel.
+    /// The pipeline. Set at the end of `init`, because a pipeline needs its channel.
     private var ownPipeline: ChannelPipeline?
     /// True while a handler wants more bytes.
     private var isReadPending = true
@@ -29,7 +29,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     /// True if the channel closes once everything has been sent.
     private var closesWhenSent = false
 
-    /// Events for handlers that NIO does not have.
+    /// Events for handlers, in addition to NIO's events.
     package enum Event: Sendable {
         /// The bytes that the system did not accept at first have all been sent.
         case allSent
@@ -47,7 +47,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.ownPipeline = ChannelPipeline(channel: self)
     }
 
-    /// Makes a channel from an accepted socket. The caller passes bytes that it has read to `received`.
+    /// Makes a channel from an accepted socket. The caller passes bytes that it has already read to `received`.
     ///
     /// - Parameter prepare: Adds the handlers of the pipeline.
     package static func take(
@@ -186,7 +186,8 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
 extension PipelineChannel: StreamHandler {
     package func received(_ buffer: inout ByteBuffer) {
         self.isReadPending = false
-        // Copied for clients, because TLS would retain the loop's large buffer until the client completes its record.
+        // A client's bytes are copied, because TLS would retain the loop's large buffer until the client completes its
+        // record.
         let bytes = self.isAccepted ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
         self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
         self.pipeline.syncOperations.fireChannelReadComplete()

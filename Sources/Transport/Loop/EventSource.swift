@@ -3,7 +3,7 @@ import CLinux
 /// An object that owns a descriptor and handles its events on a loop.
 ///
 /// The loop retains a source from `TransportLoop.add` to the end of the turn in which it is removed. A late event in
-/// that turn therefore reaches a valid object, which ignores the event if it has closed.
+/// that turn therefore reaches a valid object. The object ignores the event if it has closed.
 package class EventSource {
     /// The index in the loop's list of sources. The loop sets it.
     var listIndex = -1

@@ -35,8 +35,8 @@ final class LoopTimer: @unchecked Sendable {
     }
 }
 
-/// The timers of one loop, ordered by deadline. Cancelled timers are removed when they are due, or together once there
-/// are more than 32 and more than half of all.
+/// The timers of one loop, ordered by deadline. Cancelled timers are removed when they are due, or all at once when
+/// more than 32 timers and more than half of all timers are cancelled.
 struct LoopTimers {
     private struct Entry: Comparable {
         let timer: LoopTimer

@@ -8,8 +8,6 @@ enum System {
         IOError(errnoCode: errno, reason: call)
     }
 
-    /// Returns the result of a system call.
-    ///
     /// - Throws: `IOError` if the call failed.
     @discardableResult
     static func check(_ result: Int32, _ call: String) throws -> Int32 {

@@ -20,7 +20,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     private let poll: Int32
     private let mail: LoopMail
-    /// `pthread_self()` of the thread that runs the loop; 0 if none runs it.
+    /// `pthread_self()` of the thread that runs the loop; 0 if no thread does.
     private let thread = Atomic<UInt>(0)
 
     // MARK: What only the loop's thread uses
@@ -75,7 +75,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         for notify in self.whenEnded ?? [] { notify() }
     }
 
-    /// Returns the milliseconds until something is due; -1 if only events and other threads can wake it.
+    /// Returns the milliseconds until something is due; -1 if only events and other threads can wake the loop.
     private func patience(_ now: NIODeadline) -> Int32 {
         if !self.tasks.isEmpty || !self.unread.isEmpty || !self.turnEnds.isEmpty { return 0 }
         guard let next = self.timers.next else { return -1 }
@@ -109,7 +109,8 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         return now
     }
 
-    /// Closes all sockets, runs the remaining tasks, and cancels all timers, including timers that these tasks add.
+    /// Closes all sockets, runs the remaining tasks, and cancels all timers, including timers that the remaining tasks
+    /// add.
     private func end() {
         while let source = self.sources.last { source.loopEnds() }
         for task in self.mail.close() { task() }
@@ -128,7 +129,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     // MARK: Sockets
 
-    /// Registers a descriptor, whose events are reported to `source` until `close`.
+    /// Registers a descriptor. Its events are reported to `source` until `close`.
     func add(_ source: EventSource, _ descriptor: Int32, events: UInt32) throws {
         guard self.control(EPOLL_CTL_ADD, source, descriptor, events) == 0 else { throw System.error("epoll_ctl") }
         self.keep(source)
@@ -157,7 +158,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.sources.append(source)
     }
 
-    /// Closes a registered descriptor. After `close(2)` alone, events would go on while a forked process has the
+    /// Closes a registered descriptor. After `close(2)` alone, events would continue while a forked process has the
     /// descriptor before `exec`, and would reach a source that no longer exists.
     func close(_ descriptor: Int32) {
         epoll_ctl(self.poll, EPOLL_CTL_DEL, descriptor, nil)
@@ -178,7 +179,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.unread.append(socket)
     }
 
-    /// Returns the empty read buffer, which all sockets of the loop share. Bytes that outlive the event must be copied.
+    /// Returns the empty read buffer. All sockets of the loop share it, so bytes that outlive the event must be copied.
     @inline(__always)
     func lendReadBuffer() -> ByteBuffer {
         self.readBuffer.take() ?? ByteBufferAllocator().buffer(capacity: Self.readCapacity)

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// An event loop that can call objects at the end of a turn, one pass of the loop.
+/// An event loop that can call objects at the end of a turn. A turn is one pass of the loop.
 package protocol TurnLoop: EventLoop {
     /// Calls `task.turnEnded()` when this turn ends, after all events and tasks. Called on the loop.
     func atTurnEnd(_ task: any TurnEndTask)

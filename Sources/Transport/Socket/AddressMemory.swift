@@ -6,9 +6,9 @@ import Synchronization
 package final class AddressMemory: Sendable {
     package static let lifetime = TimeAmount.seconds(10)
 
-    /// The addresses that have lost, each with the time until which it is tried last.
+    /// The addresses that have lost, each with the time until which `order` puts it last.
     private let losers = Mutex<[SocketAddress: NIODeadline]>([:])
-    /// True if any address is remembered. Usually none is, and `answered` needs no lock.
+    /// True if any address is remembered. Usually no address is, and `answered` then needs no lock.
     private let hasLosers = Atomic<Bool>(false)
 
     /// Makes an empty memory.

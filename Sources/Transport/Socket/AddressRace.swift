@@ -15,7 +15,7 @@ package struct AddressRace {
         case connect(Int)
         /// Nothing changes until an address answers or fails, or `nextStart` is reached.
         case wait
-        /// An address has answered. Cancel the attempts at `others`, of which `losers` began earlier.
+        /// An address has answered. Cancel the attempts at `others`. The `losers` among them began before the winner.
         case won(others: [Int], losers: [Int])
         /// Every address has failed.
         case lost
@@ -26,7 +26,7 @@ package struct AddressRace {
     /// The indices that are being connected, in the order in which they began.
     private var running: [Int] = []
     private var isOver = false
-    /// The time at which the next address is tried even without a failure; `nil` if none is left or the race is over.
+    /// The time at which the next address is tried even without a failure; `nil` if no further address will be tried.
     package private(set) var nextStart: NIODeadline?
 
     /// - Parameter count: The number of addresses.

@@ -4,7 +4,7 @@ package import NIOCore
 
 /// A socket that is being connected.
 package final class ConnectingSocket: EventSource {
-    /// Called on the loop with the connected socket, which is not started, or with the error.
+    /// Called on the loop with the connected socket, before its `start`, or with the error.
     package typealias Then = (Result<StreamSocket, any Error>) -> Void
 
     private let loop: TransportLoop
@@ -14,7 +14,7 @@ package final class ConnectingSocket: EventSource {
     private var isListed = false
     /// The timer of the next try to connect.
     private var pause: Scheduled<Void>?
-    /// The pause between tries while the backlog of a local socket is full. No event reports that it has room.
+    /// The pause between tries while the backlog of a local socket is full. No event reports free space in the backlog.
     private static let retryPause = TimeAmount.milliseconds(10)
     private var then: Then?
 
@@ -26,7 +26,7 @@ package final class ConnectingSocket: EventSource {
 
     /// Connects to `address`. `then` is not called before this function has returned.
     ///
-    /// - Returns: The socket, for cancelling; `nil` if connecting has failed already, which `then` reports.
+    /// - Returns: The socket, for cancelling; `nil` if connecting has already failed. `then` reports the failure.
     @discardableResult
     package static func begin(
         _ address: SocketAddress,

@@ -2,7 +2,7 @@ package import NIOCore
 
 /// Tries several addresses in turn until one accepts a connection (`AddressRace`). Used on its loop only.
 package final class ConnectionRace {
-    /// Called once with the connected socket, which is not started, or with the first error.
+    /// Called once with the connected socket, before its `start`, or with the first error.
     package typealias Then = (Result<(StreamSocket, SocketAddress), any Error>) -> Void
 
     private let addresses: [SocketAddress]
@@ -19,7 +19,7 @@ package final class ConnectionRace {
     /// - Parameters:
     ///   - timeout: The time limit for one address.
     ///   - deadline: The deadline of the whole race.
-    ///   - memory: The memory of addresses that have lost, which are tried last; `nil` disables it.
+    ///   - memory: Remembers addresses that have lost, so that they are tried last; `nil` disables this.
     package init(
         _ addresses: [SocketAddress],
         on loop: TransportLoop,

@@ -7,13 +7,13 @@ package import NIOCore
 package protocol ClientAcceptor: AnyObject {
     /// Called when a client may be waiting. False leaves clients in the backlog until `ListeningSocket.resume`.
     func hasRoom() -> Bool
-    /// Called with a new client's socket, which the acceptor owns from now on.
+    /// Called with a new client's socket. The acceptor owns the socket from now on.
     func accepted(_ descriptor: Int32, from address: IPAddress)
     /// Called when the system has no descriptors left. Accepting stops until `ListeningSocket.resume`.
     func acceptingFailed()
 }
 
-/// A listening socket. It accepts one client per event, so that the acceptor can stop after each.
+/// A listening socket. It accepts one client per event, so that the acceptor can stop after each client.
 package final class ListeningSocket: EventSource {
     private let loop: TransportLoop
     private var descriptor: Int32
@@ -42,7 +42,7 @@ package final class ListeningSocket: EventSource {
         if self.descriptor >= 0 { Glibc.close(self.descriptor) }
     }
 
-    /// The bound port, also if the system chose it; 0 if it cannot be read.
+    /// The bound port, even if the system chose it; 0 if it cannot be read.
     package var port: Int {
         var address = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -28,8 +28,8 @@ package struct LookupQueue {
     /// Adds a name.
     ///
     /// - Parameter isAwaited: True if a caller waits for the addresses.
-    /// - Returns: An idle lane, which must now call `next(of:)`; `nil` if none is idle, or the name is already awaited
-    ///   or being resolved.
+    /// - Returns: An idle lane. The lane must now call `next(of:)`; `nil` if no lane is idle, or the name is already
+    ///   awaited or being resolved.
     package mutating func add(_ name: HostName, isAwaited: Bool) -> Int? {
         guard !self.running.contains(name), !self.awaited.contains(name) else { return nil }
         if isAwaited {
@@ -45,7 +45,7 @@ package struct LookupQueue {
 
     private func takesAll(_ lane: Int) -> Bool { lane > 0 || self.isBusy.count == 1 }
 
-    /// Returns the next name for a lane; `nil` if none is left, in which case the lane becomes idle.
+    /// Returns the next name for a lane; `nil` if no name is left. The lane then becomes idle.
     package mutating func next(of lane: Int) -> HostName? {
         let name: HostName
         if !self.awaited.isEmpty {

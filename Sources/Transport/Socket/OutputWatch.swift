@@ -15,7 +15,7 @@ package struct OutputWatch: Equatable, Sendable {
     /// Makes a watch. The peer's time limit begins with the first check.
     package init() {}
 
-    /// Returns true if the peer accepted bytes since the last check or has none to accept, and at the first check.
+    /// Returns true if the peer accepted bytes since the last check or has no bytes to accept, and at the first check.
     ///
     /// - Parameter waiting: The number of bytes that the peer has not accepted.
     package mutating func moves(_ waiting: Int, now: NIODeadline) -> Bool {
@@ -26,7 +26,8 @@ package struct OutputWatch: Equatable, Sendable {
         return hasMoved
     }
 
-    /// Returns true if the peer has had bytes to accept for longer than `limit`, and has accepted none of them.
+    /// Returns true if bytes have waited for the peer for longer than `limit`, and the peer has accepted none
+    /// meanwhile.
     package mutating func isStuck(_ waiting: Int, now: NIODeadline, limit: TimeAmount) -> Bool {
         !self.moves(waiting, now: now) && now - self.movedAt > limit
     }

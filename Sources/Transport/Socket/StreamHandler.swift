@@ -11,8 +11,9 @@ package protocol StreamHandler: AnyObject {
     func allSent()
     /// Called when all bytes and then the end of the stream have been sent, as `ByteStream.endOutput` requested.
     func outputEnded()
-    /// Called once, when the peer has ended its output and all its bytes have been read. The peer may still read. If it
-    /// has closed both sides instead, it answers further bytes with RST, and the stream fails (RFC 9293 3.10.7.1).
+    /// Called once, when the peer has ended its output and all its bytes have been read. The peer may still read. If
+    /// the peer has closed both sides instead, it answers further bytes with RST, and the stream fails (RFC 9293
+    /// 3.10.7.1).
     ///
     /// - Returns: True if the stream stays open, so that bytes can still be sent.
     func inputEnded() -> Bool

@@ -5,8 +5,8 @@ package import NIOCore
 /// A connected stream socket that passes received bytes to a handler and sends without blocking. Used on its loop only.
 ///
 /// When the peer has ended its output, its remaining bytes are read at the handler's speed. The handler then decides
-/// whether the socket closes (`StreamHandler.inputEnded`). If the connection fails, everything received is read at
-/// once, even while reading is paused, and the socket closes.
+/// whether the socket closes (`StreamHandler.inputEnded`). If an event reports that the connection has failed,
+/// everything received is read at once, even while reading is paused, and the socket closes.
 package final class StreamSocket: EventSource, ClientByteStream {
     /// The number of queued bytes above which the socket is not writable, until fewer than `lowMark` are queued.
     static let highMark = 65_536
@@ -18,7 +18,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     package unowned(unsafe) let loop: TransportLoop
     /// The descriptor; -1 once the socket has closed.
     private var descriptor: Int32
-    /// True if the loop watches the descriptor, before `start` on behalf of the `ConnectingSocket`.
+    /// True if the loop watches the descriptor. Before `start`, it does so for the `ConnectingSocket`.
     private var isWatched: Bool
     /// The handler, from `start` until the socket has closed.
     private var handler: (any StreamHandler)?
@@ -31,20 +31,20 @@ package final class StreamSocket: EventSource, ClientByteStream {
     private var hasInput = false
     private var isReadDue = false
     private var inputEnd = InputEnd.open
-    /// True while the system accepts no more bytes. An event follows once it does.
+    /// True while the system accepts no more bytes. An event follows once it accepts bytes again.
     private var isFull = false
     private var outputEnd = OutputEnd.open
     /// True once `close(behind:)` has begun. `endOutput` then does nothing.
     private var isClosing = false
 
-    /// The number of written bytes that never reached the peer, set when the connection fails.
+    /// The number of written bytes that the peer had not acknowledged when the connection failed.
     private var lostBytes = 0
 
     private enum OutputEnd { case open, due, ended }
     /// The states of the input. `due` means that the peer has sent the end, but bytes before it may be unread.
     private enum InputEnd { case open, due, ended }
 
-    /// - Parameter descriptor: A non-blocking socket, which this object then owns.
+    /// - Parameter descriptor: A non-blocking socket. This object then owns it.
     package init(_ descriptor: Int32, on loop: TransportLoop) {
         self.descriptor = descriptor
         self.loop = loop
@@ -106,7 +106,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
         if self.hasInput, !self.isPaused { self.read(loop) }
     }
 
-    /// Reads until the socket is empty, so that the next input causes an event.
+    /// Reads until the socket is empty. Only then does the next input cause an event. A pause or `readLimit` ends
+    /// reading early.
     ///
     /// - Parameter loop: `self.loop`, as a parameter so that it is not retained at each use.
     private func read(_ loop: TransportLoop) {
@@ -286,7 +287,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         }
     }
 
-    /// Reads what the peer sent before it stopped accepting bytes, and closes.
+    /// Closes. Unless reading is paused, first reads what the peer sent before the failure.
     private func sendingFailed() {
         self.lostBytes = self.unacknowledgedBytes
         if !self.isPaused { self.readToEnd(self.loop) }
@@ -332,8 +333,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
     }
 
     /// Acknowledges at once the bytes that were read. Otherwise, the system waits up to 40 ms for bytes that could
-    /// carry the acknowledgement. Until it arrives, a client with Nagle's algorithm (RFC 896) sends no further short
-    /// message.
+    /// carry the acknowledgement. Until the acknowledgement arrives, a client with Nagle's algorithm (RFC 896) sends no
+    /// further short message.
     package func acknowledge() {
         guard self.isOpen else { return }
         var on: Int32 = 1

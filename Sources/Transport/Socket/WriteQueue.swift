@@ -20,7 +20,7 @@ struct WriteQueue {
     /// The index of the first buffer that has not been sent.
     private var next = 0
     private(set) var byteCount = 0
-    /// The number of bytes that may be sent. The bytes behind them wait for `flush`.
+    /// The number of bytes that may be sent. Later bytes wait for `flush`.
     private var flushedCount = 0
 
     var isEmpty: Bool { self.byteCount == 0 }
@@ -87,7 +87,7 @@ struct WriteQueue {
         }
     }
 
-    /// Removes bytes that have been sent from the front.
+    /// Removes sent bytes from the front of the queue.
     private mutating func drop(_ count: Int) {
         self.byteCount -= count
         self.flushedCount -= count

@@ -240,7 +240,6 @@ struct Assembly: Sendable {
         }
     }
 
-    /// Reads the keys of `signing_key_file`.
     private static func keyFile(_ settings: Settings) throws -> SigningKeyFile? {
         do throws(JOSEError) {
             return try settings.signingKeys.map { (pem) throws(JOSEError) in try SigningKeyFile(pem: pem) }

@@ -147,7 +147,7 @@ struct EndpointAssembly {
 
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
-    /// Finds the lineages that began with a provider's session. `nil` if providers' sessions never end here, be it by a
+    /// Finds the lineages that began with a provider's session. `nil` unless a provider's session can end here: by a
     /// logout of the provider, by a sign-out with the provider's cookie, or by an operator who signs out an account.
     private var endingSessions: ProviderSessions? {
         self.settings.accounts.linkKey != nil
@@ -155,7 +155,7 @@ struct EndpointAssembly {
             ? self.providerSessions : nil
     }
 
-    /// The grants of foreign tokens, which providers issued. `nil` if no provider's tokens are accepted.
+    /// The grants of foreign tokens. `nil` if no provider's tokens are accepted.
     private var foreignGrants: ForeignGrants? {
         let (tokens, refreshTokens) = (self.tokens, self.members.compactMap(\.refreshTokens))
         guard !tokens.isEmpty || !refreshTokens.isEmpty else { return nil }
@@ -296,7 +296,6 @@ struct EndpointAssembly {
         )
     }
 
-    /// True if users can sign in here.
     private var signsIn: Bool { self.members.contains(where: \.signsIn) }
 
     private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }

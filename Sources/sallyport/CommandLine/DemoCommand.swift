@@ -126,7 +126,7 @@ struct DemoCommand: AsyncParsableCommand {
             """
     }
 
-    /// Returns a free port, which must be known before the gateway listens, because the public URL contains it.
+    /// Returns a free port. It must be known before the gateway listens, because the public URL contains the port.
     private static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

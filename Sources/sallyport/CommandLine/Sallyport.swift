@@ -55,7 +55,7 @@ struct Sallyport: AsyncParsableCommand {
         }
     }
 
-    /// Returns an error for an empty value, usually of an unset shell variable, which the parser would accept.
+    /// Returns an error for an empty value, often of an unset shell variable. The parser would accept the value.
     private static func emptyValue(in words: some Sequence<String>) -> String? {
         var option = ""
         for word in words.prefix(while: { $0 != "--" }) {

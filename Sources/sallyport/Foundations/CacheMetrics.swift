@@ -3,7 +3,7 @@ import Observability
 import Sessions
 import Synchronization
 
-/// The metrics of the event loops' session caches, which are collected by `refresh` before each scrape.
+/// The metrics of the event loops' session caches. `refresh` collects them before each scrape.
 final class CacheMetrics: Sendable {
     private let caches: SessionCaches
     private let loops: any EventLoopGroup
@@ -14,7 +14,6 @@ final class CacheMetrics: Sendable {
         self.loops = loops
     }
 
-    /// Reads the counters of all event loops.
     func refresh() async throws {
         let counters = try await self.caches.counters(on: self.loops.any()).get()
         self.latest.withLock { $0 = counters }

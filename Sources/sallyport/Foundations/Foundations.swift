@@ -15,16 +15,14 @@ struct Foundations: Sendable {
     let group: any EventLoopGroup
     let records: RecordAccess
     let caches: SessionCaches
-    /// The event loops' session resolvers.
     let resolvers = SessionResolvers()
-    /// The store of sessions and other records.
     let backing: any StoreBacking
     let familiar = FamiliarAddresses()
     /// The static users, with their passwords.
     let users = KnownUsers()
     /// The providers' tokens. A renewal under way continues across a reload.
     let grants: ProviderGrants
-    /// The logout tokens for clients. Those that wait are sent across a reload.
+    /// The logout tokens for clients. Waiting tokens are sent even after a reload.
     let logoutTokens: LogoutTokenSender
     let providerClient: CallClient
     let idTokenKeys: IDTokenKeys
@@ -37,7 +35,7 @@ struct Foundations: Sendable {
     let census: SessionCensus
 
     /// - Parameters:
-    ///   - caches: The session caches, which are notified of ended sessions.
+    ///   - caches: The session caches. They are notified of ended sessions.
     ///   - group: The event loops for requests.
     ///   - providerGroup: The event loops for connections to providers.
     init(

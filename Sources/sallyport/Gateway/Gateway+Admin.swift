@@ -5,8 +5,9 @@ import Settings
 import Vocabulary
 
 /// The endpoints for operators: health, readiness, metrics and the servers of the apps. They need no credential, so
-/// they contain no user, session or address. Their listener is bound to loopback unless the settings say otherwise. The
-/// endpoints about users' sessions need an operator's token, and do not exist unless tokens are configured.
+/// they contain no user, session or client address. Their listener is bound to loopback unless the settings say
+/// otherwise. The endpoints for sessions, blocks, limits and clients need an operator's token, and do not exist unless
+/// tokens are configured.
 ///
 /// A separate listener (`EndpointServer`) answers even while the public listeners are full, draining or closed.
 extension Gateway {

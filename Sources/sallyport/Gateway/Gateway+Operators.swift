@@ -5,9 +5,9 @@ import Settings
 import SignOn
 import Synchronization
 
-/// The operators' endpoints, whose callers need a token.
+/// The operators' endpoints. Their callers need a token.
 extension Gateway {
-    /// Returns the endpoints for management listeners, which strangers may reach, so invalid tokens are rate-limited.
+    /// Returns the endpoints for management listeners. Strangers may reach them, so invalid tokens are rate-limited.
     func managementEndpoints(_ settings: Settings) -> [Endpoint] {
         self.operatorEndpoints(
             settings,

@@ -14,8 +14,6 @@ import Transport
 import Vocabulary
 
 extension Gateway {
-    /// Starts the gateway.
-    ///
     /// - Parameters:
     ///   - terminal: Turns log lines into text for a person. `nil` to write them to standard output unchanged.
     ///   - signals: The stream of signals to the process since its start.
@@ -232,7 +230,7 @@ extension Gateway {
     func use(_ assembly: Assembly, _ operators: [EndpointServer.Prepared] = []) async -> KnownUsers.Changes {
         let settings = assembly.settings
         await self.resolveNames(of: assembly.configuration.targets)
-        // Adopted before the other parts, so that no sign-in with an old password begins.
+        // The users are adopted before the other parts, so that no sign-in with an old password begins.
         let changes = self.foundations.users.adopt(settings.fixedUsers?.settings)
         await self.loops.onEach {
             $0.adopt(assembly.configuration)
@@ -260,7 +258,7 @@ extension Gateway {
     }
 
     /// Resolves names of apps that have no addresses yet, for two seconds at most. Each address of a name is a server,
-    /// and a session stays with one server from its first request.
+    /// and a session stays with the server of its first request.
     private func resolveNames(of targets: [UpstreamTarget]) async {
         let deadline = NIODeadline.now() + .seconds(2)
         for target in targets { target.refreshNames(now: .now()) }

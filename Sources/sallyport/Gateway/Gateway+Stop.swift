@@ -13,10 +13,10 @@ import Synchronization
 import UnixSignals
 
 extension Gateway {
-    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM ends the process at once. In the
-    /// foreground, the SIGHUP of a closed terminal stops the gateway.
+    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM or SIGINT ends the process at once. In
+    /// the foreground, the SIGHUP of a closed terminal stops the gateway.
     ///
-    /// - Parameter pidFile: The file with the process id, which is removed at the end.
+    /// - Parameter pidFile: The file with the process id. It is removed at the end.
     func runUntilSignalled(pidFile: String? = nil) async {
         self.ending.withLock { $0.pidFile = pidFile }
         var stopping: Task<Void, Never>?
@@ -79,8 +79,8 @@ extension Gateway {
         )
     }
 
-    /// Ends the process at `deadline`, even with calls under way. A supervisor would kill it later, without its last
-    /// log lines.
+    /// Ends the process at `deadline`, even with calls under way. Otherwise, a supervisor might kill the process before
+    /// it writes its last log lines.
     private func stop(by deadline: ContinuousClock.Instant) {
         Task.detached {
             try? await Task.sleep(until: deadline)
@@ -107,7 +107,7 @@ extension Gateway {
 
     /// Ends readiness first, then new connections, then requests under way, then the other parts.
     ///
-    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once, without a delay.
+    /// - Parameter isByHand: True if a person waits for the end. The listeners then close without a delay.
     func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in
             state.isDraining = true
@@ -119,8 +119,8 @@ extension Gateway {
         await self.loops.onEach { $0.drain() }
         let delay = isByHand ? .zero : drain.delay
         try? await Task.sleep(for: delay)
-        // Some load balancers ignore readiness and connect until the listener closes. These last connections are
-        // served, and bytes that were already sent are read.
+        // Some load balancers ignore readiness and connect until the listener closes. Such late connections are served,
+        // and bytes that were already sent are read.
         let moment = min(delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
             if moment > .zero { await listener.takeLast(within: moment) }

@@ -8,7 +8,7 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// The end of sessions of users whom a reload removes or whose passwords it changes, and of tokens of removed clients.
+/// Ends the sessions of users whom a reload removes or whose passwords it changes, and the tokens of removed clients.
 extension Gateway {
     /// Ends the sessions and tokens of users and clients that a reload has removed or changed. Must be called once all
     /// parts use the new settings, so that every session is found and no new session begins.
@@ -20,7 +20,7 @@ extension Gateway {
     func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
         let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
         if !changes.gone.isEmpty || changes.hasNewTraits {
-            // Every cached session is read again, also for open streams. The call fails only during a shutdown.
+            // Every cached session is read again, even for open streams. The call fails only during a shutdown.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }
         for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }

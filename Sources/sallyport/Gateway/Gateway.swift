@@ -18,7 +18,6 @@ final class Gateway: Sendable {
         var settings: Settings { self.assembly.settings }
     }
 
-    /// The progress of ending the process.
     struct Ending {
         /// True if a second signal has cut the drain short.
         var isCutShort = false
@@ -34,8 +33,8 @@ final class Gateway: Sendable {
     let providerGroup: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
-    /// Limits connections to `authorization.listen`, separately from the public listeners, so that checks continue
-    /// while these are full.
+    /// Limits connections to `authorization.listen` separately from the public listeners, so that checks continue while
+    /// the public listeners are full.
     let authorizationGate: ConnectionGate
     /// Exports traces. `nil` if nothing is traced.
     let traces: TraceExporter?

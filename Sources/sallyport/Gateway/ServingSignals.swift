@@ -7,7 +7,6 @@ struct ServingSignals: Sendable {
     /// Signals that are logged and otherwise ignored. Without a handler, they would end the process.
     static let ignored: [UnixSignal] = [.sigusr1, .sigusr2, .sigalrm]
 
-    /// The signals that stop a gateway.
     private static let stops: [UnixSignal] = [.sigterm, .sigint]
 
     let stream: AsyncStream<UnixSignal>
@@ -23,7 +22,6 @@ struct ServingSignals: Sendable {
         await self.trap([.sighup] + Self.ignored)
     }
 
-    /// Traps the signals that stop a gateway.
     func trapStops() async { await self.trap(Self.stops) }
 
     private func trap(_ signals: [UnixSignal]) async {

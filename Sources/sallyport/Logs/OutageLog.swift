@@ -1,6 +1,6 @@
 import Logging
 
-/// Logs the reasons why a provider gave no usable answer, which the audit stream does not record.
+/// Logs why a provider gave no usable answer. The audit stream does not record this.
 final class OutageLog: Sendable {
     private let name: String
     private let logger: Logger

@@ -1,7 +1,7 @@
 import Synchronization
 import Vocabulary
 
-/// Limits a log line that any request may cause to once a minute.
+/// Limits a log line to once a minute, because any request may cause the line.
 final class SeldomLine: Sendable {
     private struct State {
         var saidAt: UnixTime?

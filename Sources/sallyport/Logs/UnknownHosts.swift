@@ -2,7 +2,8 @@ import AddressIntelligence
 import Logging
 import RequestPath
 
-/// Warns once a minute about requests for unknown hosts. The usual cause is a proxy that does not pass on `Host`.
+/// Warns at most once a minute about requests for unknown hosts. The usual cause is a proxy that does not pass on
+/// `Host`.
 final class UnknownHosts: Sendable {
     private let line = SeldomLine()
     private let logger: Logger

@@ -90,7 +90,7 @@ extension AssembledProvider {
     }
 }
 
-/// The values that determine how an issuer is reached and verified. A reload keeps the issuer if they are equal.
+/// The values that determine how an issuer is reached and verified. A reload keeps the issuer if they do not change.
 struct IssuerOrigin: Equatable {
     let issuer: String
     let algorithms: [String]

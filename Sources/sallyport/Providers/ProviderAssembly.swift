@@ -55,8 +55,8 @@ extension ProviderAssembly {
 
 /// The context for making a provider.
 struct ProviderSite: Sendable {
-    /// The clock for checking times in providers' tokens, which come from the provider's clock. Unlike the store's
-    /// clock, it follows changes of the machine's clock.
+    /// The clock for checking times in providers' tokens. Providers' clocks set these times. Unlike the store's clock,
+    /// this clock follows changes of the machine's clock.
     static let clock = Clock.system
 
     /// The provider's name in log lines and errors.

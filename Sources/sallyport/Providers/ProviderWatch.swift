@@ -14,14 +14,13 @@ final class ProviderWatch: Sendable {
         case metadata, endpoints, keys, sessions
     }
 
-    /// The state of a watched provider.
     private struct Watched {
         /// The beginning of each line about the provider.
         let name: String
         let issuer: OpenIDIssuer?
         let kratos: KratosProvider?
-        /// True if the gateway is not ready until it has reached the provider, false if it does not wait for it. `nil`
-        /// if it waits only for a provider without which users of some host cannot sign in.
+        /// True if the gateway is not ready until it has reached the provider, false if it does not wait. `nil` if it
+        /// waits only if users of some host cannot sign in without the provider.
         let isEssential: Bool?
         /// For each of the provider's hosts, all other providers at which the host's users can sign in.
         let others: [[Realm]]
@@ -96,7 +95,7 @@ final class ProviderWatch: Sendable {
     /// Once the metadata of any issuer of a realm have been known, the realm's check always passes. If a reload
     /// configures an unreachable issuer, nobody can sign in, but existing sessions continue, so the gateway should get
     /// requests. A check also passes if each of the provider's hosts has another usable provider, unless the settings
-    /// require it.
+    /// require the provider.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
         func isUsable(_ realm: Realm) -> Bool {

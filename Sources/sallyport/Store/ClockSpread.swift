@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Makes the event loops read the time again after the store has set its clock, because each loop caches the time.
-/// Until all loops have read it, the gateway is not ready.
+/// Until all loops have read the new time, the gateway is not ready.
 final class ClockSpread: Sendable {
     private struct State {
         /// Makes every event loop read the time. `nil` until `follow` is called.

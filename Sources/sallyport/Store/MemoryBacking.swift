@@ -23,7 +23,7 @@ struct MemoryBacking: StoreBacking {
     /// their sessions.
     var checks: [ReadinessCheck] { [(name: "store", ok: true, detail: self.room)] }
 
-    /// A text that says where the records are and which limits are reached.
+    /// Describes where the records are and which limits are reached.
     private var room: String {
         var words = ["in this process's memory"]
         let store = self.memory

@@ -50,7 +50,7 @@ final class RedisBacking: StoreBacking {
                     journal.note(event)
                 }
             )
-            // The patience limits how long the log waits for the reason why Redis does not answer.
+            // `patience` limits how long the log waits for the reason why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
                 settings,
@@ -103,8 +103,8 @@ final class RedisBacking: StoreBacking {
         return first.isSame(apartFromCredentials: second)
     }
 
-    /// Authenticates with the users and passwords of these settings. They differ in nothing else from the settings of
-    /// the start (`mayReload`).
+    /// Authenticates with the users and passwords of these settings. Nothing else differs from the settings at the
+    /// start (`mayReload`).
     func adopt(_ settings: StoreSettings) {
         guard let redis = settings.redis, let configuration = try? RedisConfiguration(url: redis.url) else { return }
         guard configuration != self.client.connector.current else { return }
@@ -150,8 +150,9 @@ final class RedisBacking: StoreBacking {
         return [
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
             // If writes are refused, users cannot sign in and transfers fail, so the gateway is not ready, although
-            // sessions can be read. `NOREPLICAS` is also the only sign of an isolated primary, whose gateways must not
-            // get requests that others can serve. The primary is retried without requests, so idle gateways recover.
+            // sessions can be read. `NOREPLICAS` is also the only sign of an isolated primary. Its gateways must not
+            // get requests that other gateways can serve. The primary is retried even without requests, so idle
+            // gateways recover.
             (
                 "store_writes", refusals.isEmpty,
                 refusals.isEmpty
@@ -163,7 +164,7 @@ final class RedisBacking: StoreBacking {
                 knowsTime
                     ? "every event loop uses the store's time" : "the event loops do not know the store's time yet"
             ),
-            // Only the later gateway is not ready. A gateway with a wrong secret must not take earlier ones down.
+            // Only the later gateway is not ready. A gateway with a wrong secret must not take earlier gateways down.
             (
                 "store_secrets", strangers.earlier == 0,
                 RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"

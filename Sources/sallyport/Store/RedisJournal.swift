@@ -19,7 +19,7 @@ final class RedisJournal: Sendable {
     private let audit: AuditStream
     private let clock: Clock
     private let state = Mutex(State())
-    /// Limits the lines about unconfirmed writes, which any request may cause.
+    /// Limits the lines about unconfirmed writes, because any request may cause such a line.
     private let shortage: SeldomLine
 
     init(logger: Logger, audit: AuditStream, clock: Clock) {
@@ -123,7 +123,7 @@ final class RedisJournal: Sendable {
     private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
         let dangers = RedisMessages.dangers(facts)
         let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []
-        // Growing numbers are not logged again.
+        // A change of only the numbers in the texts is not logged again.
         guard dangers.isEmpty != known.isEmpty || dangers.count != known.count else { return }
         if dangers.isEmpty {
             self.log(.info, "it is safe again: no keys are evicted, and saving works", endpoint)

@@ -22,7 +22,6 @@ final class RedisWatch: Sendable {
         var rights = Rights()
     }
 
-    /// The known rights of the gateway's user.
     private struct Rights {
         /// The missing rights, in words.
         var lack: String?
@@ -35,7 +34,7 @@ final class RedisWatch: Sendable {
         var doubtedUntil: ContinuousClock.Instant?
     }
 
-    /// The interval at which the state of the connections is read, which sends nothing.
+    /// The interval at which the state of the connections is read. Reading it sends nothing.
     private static let interval = Duration.seconds(1)
     private static let pause = Duration.seconds(5)
     private static let rightsPause = Duration.seconds(10)
@@ -59,7 +58,7 @@ final class RedisWatch: Sendable {
     /// The reason why Redis cannot be used, and its correction. `nil` if it can be used or the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
-    /// The rights that the gateway's user lacks, and how to grant them. `nil` if none is known to be missing.
+    /// The rights that the gateway's user lacks, and how to grant them. `nil` if no right is known to be missing.
     var missingRights: String? { self.state.withLock { $0.rights.lack } }
 
     /// Starts the watch. If Redis is connected, tests the rights once before it returns.

@@ -8,7 +8,7 @@ import Vocabulary
 
 /// Chooses the store by the settings. No other code depends on the kind of the store.
 enum StoreChoice {
-    /// Returns the store of these settings, which does not connect before `start()`.
+    /// Returns the store of these settings. It does not connect before `start()`.
     ///
     /// - Parameters:
     ///   - audit: Receives an event for each expired session. Omitted by commands.
@@ -57,7 +57,7 @@ enum StoreChoice {
 }
 
 extension AuditEvent {
-    /// Makes the event of an expired session. `nil` for an access token, because its client replaces it by a new one.
+    /// Makes the event of an expired session. `nil` for an access token, because its client gets a new access token.
     fileprivate init?(_ lapse: SessionLapse) {
         guard lapse.session.access == nil else { return nil }
         self.init(

@@ -13,7 +13,7 @@ import Vocabulary
 final class TraceExporter: Sendable {
     /// The maximum size of an answer in bytes (OTLP: 4 MiB).
     private static let answerLimit = 4 << 20
-    /// The limits of the time for sending the last spans when the gateway stops. After a full drain, `least` applies.
+    /// The limits of the time to send the last spans when the gateway stops. After a full drain, `least` applies.
     private static let lastWords = (most: Duration.seconds(5), least: Duration.seconds(1))
 
     let queue: SpanQueue
@@ -108,7 +108,6 @@ final class TraceExporter: Sendable {
 
     // MARK: The task
 
-    /// Starts the task that sends spans.
     func start(on loop: any EventLoop) {
         let pause = TimeAmount(self.settings.batchDelay)
         loop.scheduleRepeatedTask(initialDelay: pause, delay: pause) { [wake = self.wake] _ in wake.yield() }
@@ -162,7 +161,6 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// The outcome of one try to send a batch.
     private enum Outcome {
         case taken(PartialSuccess)
         case refused(String)
@@ -237,7 +235,7 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// Logs newly dropped spans, which arrived faster than the collector accepts them.
+    /// Logs newly dropped spans. They arrived faster than the collector accepts spans.
     private func logDropped(_ told: inout UInt64) {
         let dropped = self.queue.lost(.queueFull)
         guard dropped > told else { return }

@@ -5,13 +5,13 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// The ends of grants. A grant that is not shared ends with its lineage; only its record is left.
+/// Ends grants. A grant that is not shared ends with its lineage, and only its record remains to be deleted.
 extension ProviderGrants {
     /// Revokes the provider's tokens after the end of a session, in the background, if its lineage has ended, too.
-    /// Tokens that others hold, too, are revoked after the end of the last holder.
+    /// Tokens with several holders are revoked after the end of the last holder.
     ///
-    /// - Parameter former: The grant as read before the end. `nil` if it was not read, which suffices for a shared
-    ///   grant.
+    /// - Parameter former: The grant as read before the end. `nil` if it was not read. Only a grant that is not shared
+    ///   must be read.
     package func revoke(after session: Session, former: ProviderGrant? = nil) {
         guard session.endReach == .lineage || session.sharedGrant != nil else { return }
         self.leave(session) { last in
@@ -20,8 +20,8 @@ extension ProviderGrants {
         }
     }
 
-    /// Deletes the provider's tokens after the end of a session, in the background, unless others hold them, too. They
-    /// are not revoked, because the provider may treat them and newer ones as one grant.
+    /// Deletes the provider's tokens after the end of a session, in the background, unless other lineages hold them,
+    /// too. The tokens are not revoked, because the provider may treat them and newer tokens as one grant.
     package func discard(after session: Session) { self.leave(session) { _ in } }
 
     /// - Parameter andThen: Called when the grant was deleted, with the grant if it is shared.
@@ -41,9 +41,9 @@ extension ProviderGrants {
         }
     }
 
-    /// Removes a lineage from the holders of a shared grant, and the holders that have ended.
+    /// Removes a lineage and all ended holders from the holders of a shared grant.
     ///
-    /// - Parameter lineage: The lineage that has ended. `nil` if only some of its sessions have.
+    /// - Parameter lineage: The lineage that has ended. `nil` if only some of its sessions have ended.
     /// - Returns: The grant if no holder is left, so that it was deleted. If the store cannot be asked, the grant stays
     ///   until it expires with its last session.
     private func leaveShared(_ key: RecordKey, _ lineage: Lineage?) async -> ProviderGrant? {
@@ -53,7 +53,7 @@ extension ProviderGrants {
             guard let holders = try? await self.living(others) else { return nil }
             var next = stored.record
             next.remove { !holders.contains($0.lineage) }
-            // A client that joins at this moment finds another version of the grant, or none.
+            // A client that joins at this moment finds another version of the grant, or no grant.
             switch try? await self.write(next, key, judged: stored.version) {
             case .other?: continue
             case .written? where holders.isEmpty:
@@ -83,7 +83,8 @@ extension ProviderGrant {
     mutating func follow(_ settings: RefreshTokenSettings, canAsk: Bool) {
         let isUsual = settings.confirmEvery == Self.interval && settings.confirmWithin == .zero
         guard settings.follows, self.following != nil || !isUsual else { return }
-        // Of other clients without settings of their own, nothing is noted.
+        // Clients with the default settings are not noted, so their interval is assumed if other lineages hold the
+        // grant.
         let usual = self.holders.count > 2 ? Self.interval : settings.confirmEvery
         let next = Following(
             confirmedAt: self.confirmedAt,
@@ -96,8 +97,8 @@ extension ProviderGrant {
 }
 
 extension ProviderGrants {
-    /// Adds a session of a handoff to the shared grant of its lineage, in the background. Without that, the session
-    /// gets new claims only when it looks at the grant itself.
+    /// Adds a session of a handoff to the shared grant of its lineage, in the background. Otherwise, the session would
+    /// get new claims only when it looks at the grant itself.
     func hold(_ new: NewSession) {
         guard let key = new.session.sharedGrant else { return }
         self.state.withLock { $0.deletions += 1 }
@@ -107,13 +108,13 @@ extension ProviderGrants {
         }
     }
 
-    /// Demands that the provider's last word about the user of a session is recent, before a client gets anything for
-    /// the session. If it is time, the provider is asked and the answer awaited for a moment.
+    /// Checks that the provider has confirmed the user of a session recently enough for a client. Must be called before
+    /// the client gets anything for the session. If the provider is due to be asked, asks it and waits briefly.
     ///
     /// - Parameter client: The client that uses the session.
     /// - Returns: True if the session must be read again, because it may have ended or have new claims.
     /// - Throws: `provider.unavailable` if the provider has not answered for longer than `confirm_within`;
-    ///   `refresh.unconfirmed` if it can no longer be asked.
+    ///   `refresh.unconfirmed` if the provider can no longer be asked.
     func demand(_ session: Session, _ key: RecordKey, for client: ClientSettings) async throws(NotDone) -> Bool {
         let settings = client.refreshToken
         guard settings.follows, session.provider != nil else { return false }
@@ -138,7 +139,7 @@ extension ProviderGrants {
             }
         }
         guard let grant = stored?.record else {
-            // The grant has ended, perhaps without knowing this holder.
+            // The grant has ended, perhaps before it listed this holder.
             if try await self.ask({ store, loop in store.session(key, on: loop) }) != nil {
                 try await self.end(session.lineage)
             }

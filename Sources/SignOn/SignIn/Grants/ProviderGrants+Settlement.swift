@@ -2,7 +2,7 @@ import Providers
 import Sessions
 import Vocabulary
 
-/// Writes the result of a refresh, which must not be lost. The new tokens are kept in memory while the store fails.
+/// Writes the result of a refresh. It must not be lost, so the new tokens stay in memory while the store fails.
 extension ProviderGrants {
     /// The result of writing.
     enum Settlement {
@@ -15,15 +15,15 @@ extension ProviderGrants {
         case unavailable
     }
 
-    /// The maximum number of tries while the store fails. The old tokens may already be worthless.
+    /// The maximum number of tries while the store fails. It is high, because the old tokens may already be invalid.
     private static let patience = 600
     private static let firstPause = Duration.milliseconds(50)
     private static let longestPause = Duration.seconds(1)
 
-    /// Replaces the present grant by the result of `change`, or leaves it if the result is `nil`.
+    /// Replaces the present grant with the result of `change`, or leaves it if the result is `nil`.
     func settle(_ key: RecordKey, _ change: (ProviderGrant) -> ProviderGrant?) async -> Settlement {
-        // A write without an answer is repeated as one attempt. A new attempt would find what the first one left and
-        // treat it as stored although no replica has it.
+        // A write whose answer was lost is repeated as the same attempt. A new attempt would find the grant of the
+        // first attempt and treat it as stored, although perhaps no replica has it.
         var unanswered: (grant: ProviderGrant, judged: RecordVersion, attempt: AttemptID)?
         let settlement = await self.persist { () async throws(NotDone) -> Settlement? in
             for _ in 0..<Self.mostWrites {

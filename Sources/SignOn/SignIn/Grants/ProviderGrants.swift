@@ -10,16 +10,16 @@ package import Vocabulary
 /// sign-out.
 ///
 /// Only one gateway at a time renews a grant (`ProviderGrant.Lease`), with one renewal at a time. A request waits for a
-/// renewal, for a moment, only if an app needs tokens that have expired. Otherwise, the session continues with its
+/// renewal only if an app needs tokens that have expired, and only briefly. Otherwise, the session continues with its
 /// present tokens. A renewal stores the new tokens first and then replaces each session of the grant, so that all
-/// gateways read them again. One object lives as long as the process, across reloads.
+/// gateways read the sessions again. One object lives as long as the process, across reloads.
 ///
-/// If native apps follow their provider, the grants of sign-ins are shared (`ProviderGrant`). A renewal is then also
-/// the question whether the user still has access.
+/// If native apps follow their provider, the grants of sign-ins are shared (`ProviderGrant`). A renewal then also asks
+/// the provider whether the user still has access.
 package final class ProviderGrants: RecordCaller {
     /// The maximum number of renewals at once, so that a provider is not asked for all sessions after an outage.
     static let mostRenewals = 32
-    /// How often a record is read and judged again while others replace it.
+    /// The maximum number of tries to write a record while others replace it.
     static let mostWrites = 8
 
     /// The state that all threads share.
@@ -29,20 +29,20 @@ package final class ProviderGrants: RecordCaller {
         var sharesGrant: @Sendable (_ isNative: Bool) -> Bool = { _ in false }
         /// The grants that this process is renewing, and the requests that wait for the renewals.
         var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
-        /// When the next look at a grant is due.
+        /// The time of the next check whether a grant must be renewed.
         var rests: [RecordKey: UnixTime] = [:]
-        /// The end of a pause that the provider asked for. No grant is renewed before it.
+        /// The end of a pause that the provider asked for. No grant is renewed earlier.
         var restsUntil: UnixTime?
         /// The number of deletions and revocations under way.
         var deletions = 0
         var isDraining = false
 
-        /// Forgets the looks that are due, and others if there are still too many. Looking again too early does no
-        /// harm.
+        /// Forgets the checks that are due. If more than `limit` remain, forgets some of them, too. An early check does
+        /// no harm.
         mutating func forgetRests(at now: UnixTime, keeping limit: Int) {
             self.rests = self.rests.filter { $0.value > now }
             guard self.rests.count > limit else { return }
-            // Not all at once, because each costs calls to the store.
+            // Not all are forgotten at once, because each check costs calls to the store.
             self.rests = Dictionary(uniqueKeysWithValues: self.rests.prefix(limit).map { ($0.key, $0.value) })
         }
     }
@@ -112,9 +112,9 @@ package final class ProviderGrants: RecordCaller {
     /// Keeps the tokens of a sign-in before its session is written.
     ///
     /// - Parameters:
-    ///   - key: The key of the session. `nil` if the session is a native app's, which gets its key later (`add`). Its
+    ///   - key: The key of the session. `nil` for a native app's session. Its key is added later (`add`), and its
     ///     tokens are kept only if grants are shared.
-    ///   - end: The end of the grant if no session is added. `nil` for the end of the session.
+    ///   - end: The expiry of the grant until a session is added. `nil` if the grant expires with `session`.
     /// - Returns: The session's provider data with the grant's key, but without a key if there are no tokens or they
     ///   are too large to keep.
     func keep(
@@ -152,8 +152,8 @@ package final class ProviderGrants: RecordCaller {
         return side
     }
 
-    /// Adds a session, which renewals then replace together with the others. If it is the first of its lineage, the
-    /// lineage becomes a holder of the grant.
+    /// Adds a session to the sessions that renewals replace. If the session is the first of its lineage, the lineage
+    /// becomes a holder of the grant.
     ///
     /// - Parameter settings: The settings of the session's client. `nil` if the session is not a client's.
     /// - Returns: False if the grant no longer exists, so that the session is not added.
@@ -169,7 +169,8 @@ package final class ProviderGrants: RecordCaller {
             var next = stored.record
             next.add(session)
             if !next.sessions.contains(session) {
-                // Those who have ended make room. No one else does: an app that is used would be signed out by another.
+                // Only ended holders are removed. Removing a live holder would let one app sign out another app that is
+                // in use.
                 let holders = try await self.living(next.sessions)
                 next.remove { !holders.contains($0.lineage) }
                 next.add(session)
@@ -185,10 +186,10 @@ package final class ProviderGrants: RecordCaller {
         throw NotDone(.storeUnavailable)
     }
 
-    /// Looks at the grant with its next use, because it is due earlier than before.
+    /// Makes the next use of the grant check it, because the check is due earlier than before.
     func lookAgain(at key: RecordKey) { self.state.withLock { $0.rests[key] = nil } }
 
-    /// Returns the lineages of those of the sessions that are live.
+    /// Returns the lineages of the live sessions among `sessions`.
     func living(_ sessions: [RecordKey]) async throws(NotDone) -> Set<Lineage> {
         let lineages = try await self.ask { store, loop in
             EventLoopFuture.whenAllSucceed(
@@ -206,8 +207,8 @@ package final class ProviderGrants: RecordCaller {
         try await self.ask { store, loop in store.replaceable(key, as: ProviderGrant.self, on: loop) }
     }
 
-    /// Deletes the record with its tokens and their key. Otherwise, they would stay in the store until they expire,
-    /// sealed and unreadable like all tokens of an ended lineage.
+    /// Deletes the record with its tokens and their key. Otherwise, the tokens would stay in the store until they
+    /// expire, sealed and unreadable like all tokens of an ended lineage.
     func forget(_ key: RecordKey) async {
         try? await self.ask { store, loop in store.end(replaceable: key, on: loop) }
     }
@@ -217,7 +218,7 @@ package final class ProviderGrants: RecordCaller {
     enum Writing: Equatable {
         case written
         case tooLarge
-        /// Another grant is present, or none.
+        /// The store has another version of the grant, or none.
         case other
     }
 

@@ -2,7 +2,7 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Ends the sessions here of users who sign out at the provider itself, by a request that the gateway forwards.
+/// Ends the gateway's sessions of users who sign out at the provider through a request that the gateway forwards.
 package struct PassedEnds: RecordCaller {
     private let users: UserSessions
     private let provider: String
@@ -63,7 +63,7 @@ package struct PassedEnds: RecordCaller {
         }
     }
 
-    /// Returns the lineages of this user's sessions here, except those of one session of the provider that continues.
+    /// Returns the lineages of this user's sessions here, except the lineages of a provider's session that continues.
     ///
     /// - Parameters:
     ///   - user: The user's id at the provider, with or without the provider's name before it.
@@ -78,7 +78,7 @@ package struct PassedEnds: RecordCaller {
         var spared = Set(tokens.flatMap { token in token.bytes.withUnsafeBytes { foreign.lineages(of: $0) } })
         for record in try await self.ends.records(of: session, at: self.provider) { spared.formUnion(record.lineages) }
         let names = try await self.names(of: user)
-        // An account also has sessions that began at other providers.
+        // An account may also have sessions that began at other providers.
         let found = try await self.users.all(of: names.all).filter {
             $0.session.identity.subjectAtProvider.isExactlyOne(of: names.own)
         }

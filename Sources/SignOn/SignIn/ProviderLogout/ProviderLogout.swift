@@ -23,8 +23,8 @@ package struct ProviderLogout: Sendable {
     /// Obeys a logout token once (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7). On return, every session that the
     /// token names has ended on every gateway.
     ///
-    /// - Throws: `logout.invalid_token`, `logout.replayed`. Also the outage if the provider's keys or the store are
-    ///   unavailable, after which the provider may repeat its request.
+    /// - Throws: `logout.invalid_token`, `logout.replayed`. Also an outage if the provider's keys or the store are
+    ///   unavailable. The provider may then repeat its request.
     package func obey(_ token: Secret, for requester: Requester) async throws(NotDone) {
         do throws(NotDone) {
             let logout = try await self.provider.logoutToken(token)
@@ -56,7 +56,7 @@ package struct ProviderLogout: Sendable {
             self.record(refusal, requester)
             throw refusal
         }
-        // Anyone may send any `sid`, so an unknown one writes nothing.
+        // Anyone may send any `sid`, so an unknown `sid` writes nothing.
         guard let ended = try await self.end(sessionID) else { return }
         self.record(subject: nil, sessionID: sessionID, ended, "front-channel", requester)
     }
@@ -64,13 +64,14 @@ package struct ProviderLogout: Sendable {
     /// - Returns: The number of ended sessions, for the audit stream.
     private func end(_ logout: LogoutToken) async throws(NotDone) -> Int {
         if let sessionID = logout.sessionID {
-            // Published first, so that a sign-in that is not found below finds this end (`ProviderSessions.haveEnded`).
-            // Also ends the provider's tokens.
+            // The end is published first. A sign-in that is not found below then finds the end
+            // (`ProviderSessions.haveEnded`). The end also applies to the provider's tokens.
             try await self.ends.end(subject: ProviderSession.endName(of: sessionID, at: self.provider.name))
             if let ended = try await self.end(sessionID) { return ended }
         }
         guard let ownID = logout.subject else { return 0 }
-        // A provider may name a session in its logout tokens but not in its id_tokens. Then the subject decides.
+        // A provider may name a session in its logout tokens but not in its id_tokens. In this case, the subject
+        // decides which sessions end.
         if logout.sessionID != nil, logout.namesEverySession { return try await self.endUnnamed(of: ownID) }
         // The user's own names end first, so that a sign-in that is not found as an account below finds this end.
         var ended = try await self.endAll(of: self.sessions.realm.subjects(of: ownID))

@@ -1,20 +1,20 @@
 package import Sessions
 package import Vocabulary
 
-/// The lineages that began with one session of a provider (`sid`), so that the provider can end them by its own id.
+/// The lineages that began with one session of a provider (`sid`), so that the provider can end them by this id.
 ///
-/// A provider may use a `sid` for several sign-ins. Each sign-in has its own lineage, which is added to the record.
+/// A provider may use a `sid` for several sign-ins. The record contains the lineage of each.
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     /// The maximum number of lineages in a record. A session of a provider rarely has more sign-ins.
     static let lineageLimit = 64
-    /// The maximum number of user names whose sessions are counted when they end. A user's name changes when accounts
-    /// are linked or when the account's address changes.
+    /// The maximum number of user names whose sessions are counted when the sessions end. A user's name changes when
+    /// accounts are linked or when the account's address changes.
     private static let subjectLimit = 8
     /// The separator of user names. No id contains a control character.
     private static let separator: UInt8 = 1
 
     package var since: UnixTime
-    /// The expiry of the last lineage.
+    /// The latest expiry of any lineage.
     package var expiresAt: UnixTime
     /// The lineages, the newest last.
     package private(set) var lineages: [Lineage]
@@ -30,7 +30,7 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
 
     /// Adds a lineage of the user with this name in the store.
     ///
-    /// - Returns: The oldest lineages, for which the record has no room. The caller must end them, because no logout
+    /// - Returns: The oldest lineages, which no longer fit into the record. The caller must end them, because no logout
     ///   would find them.
     package mutating func add(_ lineage: Lineage, of subject: String, until expiresAt: UnixTime) -> [Lineage] {
         self.subjects = (self.subjects.filter { !$0.isExactly(subject) } + [subject]).suffix(Self.subjectLimit)
@@ -73,9 +73,9 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     }
 }
 
-/// The record that a logout token was obeyed, so that it is not obeyed again (OpenID Connect Back-Channel Logout 1.0
-/// 2.6, step 7), because its `sid` may be used for a new sign-in. Written after the sessions have ended, so that the
-/// provider may repeat a failed request.
+/// The record that a logout token was obeyed. The token is not obeyed again (OpenID Connect Back-Channel Logout 1.0
+/// 2.6, step 7), because its `sid` may be used for a new sign-in. The record is written after the sessions have ended,
+/// so that the provider may repeat a failed request.
 package struct LogoutReceipt: ReplaceableRecord, Hashable {
     package var since: UnixTime
     package var expiresAt: UnixTime

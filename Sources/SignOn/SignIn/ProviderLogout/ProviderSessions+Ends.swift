@@ -4,11 +4,11 @@ package import Vocabulary
 
 /// Ends sessions and tokens here after the session from which they came has ended at the provider.
 extension ProviderSessions {
-    /// Ends every token and cookie of the provider's session, and every session and token that began with one of them.
+    /// Ends every token and cookie of the provider's session, and every session and token that began with them.
     ///
     /// - Parameter id: The provider's id of the session.
     package func end(session id: String, at provider: String) async throws(NotDone) {
-        // Published first, so that a sign-in that is not found below finds this end (`haveEnded`).
+        // The end is published first. A sign-in that is not found below then finds the end (`haveEnded`).
         try await self.end(subject: ProviderSession.endName(of: id, at: provider))
         for record in try await self.records(of: id, at: provider) { try await self.end(record) }
     }

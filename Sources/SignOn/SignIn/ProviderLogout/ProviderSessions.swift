@@ -105,7 +105,7 @@ package struct ProviderSessions: RecordCaller {
     ///
     /// - Parameters:
     ///   - ownID: The provider's own id of the user, without the provider's name before it.
-    ///   - provider: The provider's name in sessions. `nil` if the provider has none, and therefore no linked users.
+    ///   - provider: The provider's name in sessions. `nil` if the provider has no name, and therefore no linked users.
     package func names(
         of ownID: String,
         in realm: Realm,
@@ -160,13 +160,12 @@ package struct ProviderSessions: RecordCaller {
         try await self.end(record.lineages)
     }
 
-    /// Ends the lineages.
     func end(_ lineages: [Lineage]) async throws(NotDone) {
         for lineage in lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
         self.notifyClients(of: lineages)
     }
 
-    /// Ends every session of the subject, or of the end with this name (`ProviderSession.endName`).
+    /// Ends every session of a subject, or publishes the end of a provider's session (`ProviderSession.endName`).
     package func end(subject: String) async throws(NotDone) {
         try await self.endAndNotify(subject: subject)
     }
@@ -178,8 +177,8 @@ package struct ProviderSessions: RecordCaller {
     ///
     /// Both times are compared with epochs of the store. `askedAt` is from the store's clock, so a sign-in right after
     /// a sign-out everywhere is valid even if clocks differ. `issuedAt` is from the provider's clock, in whole seconds,
-    /// and applies only to a session with an id, which providers hardly ever reuse. If a provider does, sign-ins fail
-    /// while its clock is behind.
+    /// and applies only to a session with an id. Providers hardly ever reuse an id. If one does, sign-ins fail while
+    /// its clock is behind.
     func haveEnded(_ evidence: ProviderEvidence, of subject: String) async throws(NotDone) -> Bool {
         guard let askedAt = evidence.askedAt else { return false }
         let id = evidence.sessionID

@@ -20,8 +20,8 @@ package struct ProviderSignOut: Sendable {
         self.seal = seal
     }
 
-    /// Returns the URL of the provider's page on which the user signs out. `nil` if the provider has none or if no
-    /// ended session began at one of the providers.
+    /// Returns the URL of the provider's page on which the user signs out. `nil` if the provider has no such page, or
+    /// if no ended session began at one of `providers`.
     ///
     /// - Parameter place: The final destination of the browser.
     package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {
@@ -39,8 +39,8 @@ package struct ProviderSignOut: Sendable {
         return nil
     }
 
-    /// Returns the destination of a browser that the provider sent back. `nil` if this deployment did not make `state`
-    /// or no longer has the host that it names.
+    /// Returns the destination of a browser that the provider sent back. `nil` if this deployment did not make `state`,
+    /// or no longer has the host in it.
     package func place(of state: String) -> SignOutReturn? {
         self.seal.open(state).flatMap { self.origins.contains($0.origin) ? $0 : nil }
     }

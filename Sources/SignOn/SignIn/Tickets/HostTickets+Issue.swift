@@ -11,8 +11,8 @@ package enum TicketIssue: Sendable {
     ///
     /// - Parameter reason: The reason why no session was found. `nil` if a session was found but does not suffice.
     case signIn(Reason?)
-    /// The user must sign in on this host at one of these providers. The present session began at another provider,
-    /// which the request does not accept.
+    /// The user must sign in on this host at one of these providers. The request does not accept the provider at which
+    /// the present session began.
     case signInAt([String])
     /// The browser's nonce has expired, so the browser must begin again on the requesting host.
     case expired

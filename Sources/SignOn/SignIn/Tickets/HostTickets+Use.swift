@@ -11,7 +11,7 @@ package enum TicketUse: Sendable {
     ///
     /// - Parameter reason: The reason why the ticket was not used. `nil` if it was used.
     case sessionStays(Reason?)
-    /// The browser has another user's session, which only a new sign-in may replace.
+    /// The browser has another user's session. Only a new sign-in may replace it.
     case signInAgain
 }
 
@@ -153,7 +153,7 @@ extension HostTickets {
         var replaced: RecordKey?
         for former in attempt.existing {
             if former.session.lineage == parent.lineage, former.session.familyRoot(former.key) == root {
-                // The session began with the ticket's sign-in, which continues.
+                // The session began with the ticket's sign-in, so only this session ends, and the sign-in continues.
                 try await self.sessions.endOne(former.key)
                 replaced = former.key
             } else {
@@ -221,7 +221,7 @@ extension HostTickets {
         return self.journal.record(record)
     }
 
-    /// Refuses the ticket. The browser keeps its live session, or gets the error if it has none.
+    /// Refuses the ticket. The browser keeps its live session, or gets the error if it has no live session.
     private func refuse(
         _ reason: Reason,
         _ requester: Requester,

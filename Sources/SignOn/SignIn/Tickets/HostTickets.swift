@@ -38,7 +38,7 @@ package struct HostTickets: RecordCaller {
         self.journal = journal
     }
 
-    /// A request for a ticket: the cookie that the browser keeps, and the text that it takes to the issuing host.
+    /// A request for a ticket: a cookie that the browser keeps, and a text that the browser takes to the issuing host.
     package struct Beginning: Sendable {
         /// The name of the cookie, 22 characters of base64url.
         package let id: String
@@ -53,7 +53,7 @@ package struct HostTickets: RecordCaller {
     /// - Parameters:
     ///   - host: The authority of the requesting host.
     ///   - issuer: The authority of the issuing host.
-    ///   - returnTo: A safe path on the requesting host (`ReturnTo`), that the browser requests with its new session.
+    ///   - returnTo: A safe path on the requesting host (`ReturnTo`) that the browser requests with its new session.
     ///   - back: The path on the issuing host to which the browser returns (`TicketRequest.back`).
     package func begin(
         on host: String,

@@ -50,7 +50,7 @@ package struct TicketIssueCase: Sendable {
     /// The device is compared because the new session is bound to the device that uses the ticket. A cookie stolen from
     /// this host must not open a host that binds its sessions to devices.
     package var suffices: Bool {
-        // A delegate acts for a user only for the client that allows it.
+        // A delegated session is valid only for the client that allows it, so it issues no ticket.
         if self.session.actor != nil { return false }
         if FreshSignIn.began(self.session, after: self.begunAt) { return true }
         if self.demand.isAgain { return false }
@@ -67,9 +67,10 @@ package struct TicketUseCase: Sendable {
     package enum Verdict: Sendable, Equatable {
         /// Use the ticket, and make a session from the session that issued it.
         case make
-        /// Use the ticket. The browser keeps its session under this key, which is as good as a new one.
+        /// Use the ticket. The browser keeps its session under this key, because it is as good as a new one.
         case keep(RecordKey)
-        /// Leave the ticket. The browser has another user's session, and the change must be confirmed by signing in.
+        /// Leave the ticket unused. The browser has another user's session, so the user must confirm the change by
+        /// signing in.
         case askAgain
         /// Refuse the ticket without using it up. It expires soon.
         case refuse(Reason)

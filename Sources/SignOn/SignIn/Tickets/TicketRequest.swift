@@ -2,12 +2,13 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// A host's request for a ticket, addressed to the host on which its users sign in, with the requirements for the
-/// sign-in. It is sealed in a URL, so that only hosts of this deployment can make it.
+/// A host's request for a ticket, with the requirements for the sign-in. The issuer is the host on which the requesting
+/// host's users sign in, or the other way around if `back` is set. The request is sealed in a URL, so that only hosts
+/// of this deployment can make it.
 package struct TicketRequest: Sendable, Hashable {
     /// The maximum time that a user may take to sign in.
     package static let lifetime = Duration.seconds(600)
-    /// The number of random bytes in an id, which has 22 characters of base64url.
+    /// The number of random bytes in an id (22 characters of base64url).
     static let idBytes = 16
 
     /// The name of the cookie in which the browser keeps the nonce. It is not secret.
@@ -78,15 +79,15 @@ struct TicketSeal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Opens the request with this id to `issuer`. Returns `nil` if it was not sealed by this deployment, or under a
-    /// secret that is no longer accepted.
+    /// Opens the request with this id to `issuer`. Returns `nil` if this deployment did not seal it, or if its secret
+    /// is no longer accepted.
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.keys.openText(
             Array(text.utf8),
             versions: Self.version...Self.versionWithHint,
             for: Self.place(request: id, issuer)
         ) { (reader, version) throws(CompactFormatError) in
-            // Arguments are evaluated in order, which is the order of the fields.
+            // Arguments are evaluated in order, so they must be in the order of the fields.
             var request = TicketRequest(
                 id: id,
                 host: try reader.text(),
