@@ -17,7 +17,7 @@ final class MaxMindDatabase: Sendable {
     let buildTime: UnixTime?
 
     /// - Parameters:
-    ///   - lacking: The error for a database of another kind, without a single useful record.
+    ///   - lacking: The error if no useful record is found, as in a database of another kind.
     ///   - isUseful: Returns true if a record has the facts that the caller needs.
     init(
         path: String,

@@ -4,7 +4,8 @@ package import Vocabulary
 /// The sites that may show an answer in a frame.
 package enum Framing: Sendable {
     case nobody
-    /// Pages of the answer's own origin. An app made of frames shows a refusal in the refused frame.
+    /// Pages of the answer's own origin. If an app uses frames, a refusal can thus appear in the frame whose request
+    /// was rejected.
     case ownOrigin
     /// Pages of this origin.
     case origin(String)

@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// The credentials of a request to an endpoint, as the gateway's only credential reader found them. No credential has
-/// been looked up. The endpoint decides which credentials it uses.
+/// The credentials of a request to an endpoint. The request path reads them for all endpoints, but looks none of them
+/// up. The endpoint decides which credentials it uses.
 package struct PresentedCredentials: Sendable, Equatable {
     /// The content of `Authorization`, by its scheme (RFC 9110 11.4).
     package enum Authorization: Sendable, Equatable {

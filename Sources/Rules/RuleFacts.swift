@@ -1,7 +1,8 @@
 package import AddressIntelligence
 package import Vocabulary
 
-/// The facts about an act that rules may use.
+/// The facts that rules may use about an act: a sign-in, an exchange, or the minting or use of a session-transfer
+/// token.
 package struct RuleFacts: Sendable {
     /// The facts about a request that rules may use.
     package struct Request: Sendable {
@@ -20,7 +21,7 @@ package struct RuleFacts: Sendable {
         }
     }
 
-    /// The facts about a client's certificate that rules may use. The texts have the format of identity headers.
+    /// The facts about a client's certificate that rules may use. The texts are formatted as in identity headers.
     package struct Certificate: Sendable {
         /// The SHA-256 of the certificate in hexadecimal.
         package var sha256: String
@@ -112,10 +113,11 @@ package struct RuleFacts: Sendable {
         self.clientID = clientID
     }
 
-    /// Returns the event in the shape of the event of Auth0's post-login Actions. Unknown members are left out.
+    /// Returns the event that conditions read. It is shaped like `event` in Auth0's post-login Actions. Unknown members
+    /// are left out.
     ///
-    /// The places of both requests come from one database. Otherwise, if the database were replaced between two
-    /// requests of a device, their countries could differ.
+    /// The places of the request and of the request for the transfer token come from one database. Otherwise, if the
+    /// database were replaced between two requests of a device, their countries could differ.
     package func event(_ places: GeoDirectory?) -> JSONValue {
         var members: [String: JSONValue] = [:]
         var request = Self.members(of: self.request, places)

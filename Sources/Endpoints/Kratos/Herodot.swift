@@ -1,6 +1,7 @@
 import Vocabulary
 
-/// Refusals in the envelope of Ory's herodot. Kratos clients parse them: they require `message`, but often not `id`.
+/// Refusals in the envelope of Ory's herodot. Kratos clients parse them. They require `message`, but many of them do
+/// not require `id`.
 enum Herodot {
     private static let texts: [Int: (status: String, message: String)] = [
         400: ("Bad Request", "The request was malformed or contained invalid parameters"),
@@ -52,8 +53,10 @@ enum Herodot {
         )
     }
 
-    /// Returns a refusal that does not depend on what the app sent: 403 of a rule, a block or a limit, or 429 and 503
-    /// with `Retry-After`. A client that mistook 503 for a rejection would discard its session. `nil` for other errors.
+    /// Returns a refusal that does not depend on what the app sent: 403 because of a rule, a block or the session
+    /// limit, or 429 or 503 with `Retry-After`. Returns `nil` for other errors.
+    ///
+    /// A client that mistook 503 for a rejection would discard its session.
     static func notDone(_ error: NotDone, to request: EndpointRequest) -> EndpointResponse? {
         if error.isUnavailable { return self.unavailable(error.reason, to: request) }
         if error.reason == .ruleDenied { return self.error(.ruleDenied, error.text ?? "Access denied.", to: request) }

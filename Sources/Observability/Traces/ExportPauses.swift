@@ -34,7 +34,7 @@ package struct ExportRest: Sendable {
         self.end = now + min(asked, Self.longest)
     }
 
-    /// Returns whether the pause lasts, so that nothing may be sent.
+    /// Returns whether the pause is in effect at `now`. Until it ends, nothing may be sent.
     package func isOn(at now: ContinuousClock.Instant) -> Bool {
         self.end.map { now < $0 } ?? false
     }

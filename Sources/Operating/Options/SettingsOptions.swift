@@ -67,7 +67,8 @@ package struct SettingsFileArgument: ParsableArguments {
     }
 }
 
-/// Flags that allow settings which the gateway otherwise refuses as insecure. The process list shows flags.
+/// Flags that allow settings which the gateway otherwise refuses as insecure. They are not settings themselves, so that
+/// the process list shows them.
 package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
     var insecureHttp = false

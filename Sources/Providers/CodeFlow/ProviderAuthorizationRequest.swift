@@ -77,7 +77,8 @@ struct ProviderAuthorizationRequest: Sendable {
         AssuranceLevel.allCases.filter { $0 >= level }.compactMap { self.settings.acrValues[$0] }.first
     }
 
-    /// Returns `prompt`. To authenticate again, it contains `login` and not `none` (OpenID Connect Core 3.1.2.1).
+    /// Returns the value of `prompt`. If the user must authenticate again, it contains `login` and not `none` (OpenID
+    /// Connect Core 3.1.2.1).
     private func prompt(isAgain: Bool) -> String? {
         guard isAgain else { return self.settings.prompt }
         let others = self.settings.prompt?.split(separator: " ").map(String.init) ?? []

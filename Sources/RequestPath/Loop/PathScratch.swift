@@ -1,4 +1,4 @@
-/// Memory of a loop that is used while a request is judged.
+/// The scratch memory of one event loop, for reading one path at a time.
 final class PathScratch {
     /// The normalised path, if it differs from the path as received.
     let reading: UnsafeMutableBufferPointer<UInt8>

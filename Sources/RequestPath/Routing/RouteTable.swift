@@ -7,7 +7,7 @@ package enum RouteMatch: Sendable {
     case notFound
     /// 405, with the value of `Allow`.
     case methodNotAllowed(allow: String)
-    /// 400: readings of the path lead to different demands, or the path has a forbidden part, such as `%2F`.
+    /// 400: readings of the path lead to different requirements, or the path has a forbidden part, such as `%2F`.
     case refused(Reason)
 }
 
@@ -38,7 +38,7 @@ package final class RouteTable: Sendable {
     /// The host for all names and for requests without a name. `nil` if unknown names are rejected.
     package let anyHost: HostEntry?
     private let directory: HostDirectory
-    /// Hosts that the gateway serves at other addresses only.
+    /// The hosts that only other listeners of the gateway serve.
     private let others: HostDirectory
 
     /// Creates a table without routes. `host` is found by every name, and only its endpoints are served. Used for
@@ -56,7 +56,7 @@ package final class RouteTable: Sendable {
     /// - Parameters:
     ///   - upstreams: The names of the apps, in the order of `upstreamIndex`.
     ///   - replacesAuthorization: Whether the gateway sends basic authentication to the apps (`identity.basic`).
-    ///   - others: The URLs that the gateway serves at other addresses only.
+    ///   - others: The URLs of the hosts that only other listeners of the gateway serve.
     package init(
         _ hosts: [HostSettings],
         upstreams: [String],
@@ -96,12 +96,12 @@ package final class RouteTable: Sendable {
         withExtendedLifetime(names) { self.pinnedHost(for: authority, kept: Pinned(names))?.counted }
     }
 
-    /// Whether the gateway serves the host in the value of `Host` at another address.
+    /// Whether another listener of the gateway serves the host in the value of `Host`.
     package func isElsewhere(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
         self.others.index(of: authority) != nil || self.others.wildcard(of: authority) { _, _ in true } != nil
     }
 
-    /// Returns the host that `authority`, the text of a `Host` value, names. Returns `nil` if none exists.
+    /// Returns the host for `authority`, the text of a `Host` value. Returns `nil` if none exists.
     package func host(named authority: String) -> HostEntry? {
         Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0, kept: NamedHostCache()) }
     }

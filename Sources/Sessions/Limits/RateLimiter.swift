@@ -15,13 +15,13 @@ package protocol RateLimiter: Sendable {
     func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision>
 
     /// Takes back an allowed cost because the gateway could not serve the request. The bucket still lets through no
-    /// more than its limit, whatever was added meanwhile. If the call is lost, the bucket only stays as full as it is.
+    /// more than its limit, whatever was added meanwhile. If the call is lost, the cost stays in the bucket.
     ///
     /// - Parameter cost: The cost that `allow` added to these buckets. Each allowed cost may be given back once.
     func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Empties the bucket: a successful attempt has shown that the earlier attempts were not an attack. If the call is
-    /// lost, the bucket only stays as full as it is.
+    /// lost, the bucket keeps its content until it drains.
     func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Returns the time until the bucket is empty if nothing is added, as far as this gateway and its store know. It is
@@ -45,7 +45,7 @@ package struct RateLimit: Sendable, Hashable {
     package let burst: Int
     /// The time after which another action may be done, in whole milliseconds.
     package let interval: Duration
-    /// True if the action waits for the counts of other processes. A wide limit that only protects the store need not
+    /// True if the action waits for the counts of other processes. A high limit that only protects the store need not
     /// wait: each process decides by itself, and learns afterwards if the shared limiter rejects the cost.
     package let isAwaited: Bool
 

@@ -3,7 +3,7 @@ import Vocabulary
 /// Applies `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
 struct EnvironmentOverlay {
     static let prefix = "SALLYPORT_"
-    /// The variable with the path of the settings file. No key has this path.
+    /// The variable that contains the path of the settings file. It sets no key.
     static let fileVariable = "SALLYPORT_CONFIG"
 
     private(set) var problems: [SettingsProblem] = []

@@ -1,6 +1,6 @@
 extension SettingsBuilder {
-    /// Reports wildcard hosts with `endpoints: true`, and those without a single-name host for their provider. Users
-    /// sign in on the single-name host: providers know it, and it is the issuer of what the gateway signs.
+    /// Reports each wildcard host that has `endpoints: true`, or whose provider has no single-name host. Users sign in
+    /// on the single-name host: it is registered at the provider, and it is the issuer of what the gateway signs.
     mutating func checkWildcards(_ settings: Settings) {
         for (host, tree) in zip(settings.hosts, self.writtenHosts) where host.publicURL.isWildcard && !self.isPartial {
             let fix = "add a host with one name, such as https://id.example.com, with endpoints: true"

@@ -96,7 +96,7 @@ package struct ProxyException: Sendable, Equatable {
     private let port: Int?
 
     /// Reads `*`, `example.com`, `.example.com`, `*.example.com`, `10.0.0.1`, `10.0.0.0/8` or `[fd00::1]`, all but `*`
-    /// optionally with `:port`; `nil` for any other text.
+    /// optionally with `:port`; `nil` if the port is invalid or the host is empty. Any other text is taken as a name.
     package init?(_ text: String) {
         if text == "*" {
             (self.target, self.port) = (.all, nil)

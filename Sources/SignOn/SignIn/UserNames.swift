@@ -3,13 +3,13 @@ import Vocabulary
 /// All present and earlier names of a user in the store, for finding or ending all sessions of the user
 /// (`ProviderSessions.names`).
 ///
-/// A provider's user is named by the provider's own id. While a host has several providers, the provider's name comes
-/// before the id (`Realm.subjects`). Sessions keep the name with which they began. A linked user (`accounts.link`) also
-/// has an account. The account's id is another name of the user.
+/// A user's name is the id that the provider gave the user. While a host has several providers, the provider's name
+/// comes before the id (`Realm.subjects`). Sessions keep the name with which they began. A linked user
+/// (`accounts.link`) also has an account. The account's id is another name of the user.
 package struct UserNames: Sendable, Hashable {
     /// The user's names as a user of one provider.
     package var own: [String]
-    /// The ids of the user's account and of accounts that the user had with other addresses.
+    /// The ids of the user's account and of the accounts that the user had under earlier email addresses.
     package var accounts: [String]
 
     package init(own: [String], accounts: [String]) {

@@ -2,11 +2,12 @@ import Sessions
 package import Vocabulary
 
 extension UserSessions {
-    /// Ends everything that began with a session of a provider, on behalf of an operator: tokens and cookies of the
-    /// provider, sessions and tokens that clients got for them, transferred sessions, and unused transfer tokens.
+    /// Ends, on behalf of an operator, everything that began with a provider's session. This includes tokens and
+    /// cookies of the provider, sessions and tokens that clients got for them, transferred sessions, and unused
+    /// transfer tokens.
     ///
     /// - Parameters:
-    ///   - id: The provider's id of its session.
+    ///   - id: The session's id at the provider.
     ///   - provider: The provider's name.
     ///   - operator: The operator's name.
     package func end(
@@ -31,7 +32,7 @@ extension UserSessions {
         record.cascaded = cascaded
         record.provider = provider
         record.detail = "operator \(`operator`)"
-        // The result is ignored, because a full audit queue must not keep a thief signed in.
+        // The result is ignored: the sessions have ended, and a full audit queue must not turn this into a failure.
         self.sessions.journal.record(record)
     }
 }

@@ -5,11 +5,11 @@ import Settings
 import Vocabulary
 
 /// The endpoints for operators: health, readiness, metrics and the servers of the apps. They need no credential, so
-/// they contain no user, session or client address. Their listener is bound to loopback unless the settings say
-/// otherwise. The endpoints for sessions, blocks, limits and clients need an operator's token, and do not exist unless
-/// tokens are configured.
+/// their answers contain no user, session or client address. The endpoints for sessions, blocks, limits and clients
+/// need an operator's token, and do not exist unless tokens are configured.
 ///
-/// A separate listener (`EndpointServer`) answers even while the public listeners are full, draining or closed.
+/// The admin listener is bound to loopback unless the settings say otherwise. It is a separate `EndpointServer`, so it
+/// answers even while the public listeners are full, draining or closed.
 extension Gateway {
     func adminEndpoints(_ settings: Settings) -> [Endpoint] {
         let open = [

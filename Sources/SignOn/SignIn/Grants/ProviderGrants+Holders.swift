@@ -10,8 +10,8 @@ extension ProviderGrants {
     /// Revokes the provider's tokens after the end of a session, in the background, if its lineage has ended, too.
     /// Tokens with several holders are revoked after the end of the last holder.
     ///
-    /// - Parameter former: The grant as read before the end. `nil` if it was not read. Only a grant that is not shared
-    ///   must be read.
+    /// - Parameter former: The grant, read before the session ended. `nil` if it was not read. A grant that is not
+    ///   shared cannot be read after the end, so its tokens are revoked only if it is given here.
     package func revoke(after session: Session, former: ProviderGrant? = nil) {
         guard session.endReach == .lineage || session.sharedGrant != nil else { return }
         self.leave(session) { last in
@@ -53,7 +53,8 @@ extension ProviderGrants {
             guard let holders = try? await self.living(others) else { return nil }
             var next = stored.record
             next.remove { !holders.contains($0.lineage) }
-            // A client that joins at this moment finds another version of the grant, or no grant.
+            // If a client joins at this moment, the second of the two writes finds another version of the grant and is
+            // retried. If the grant ends, the client finds no grant.
             switch try? await self.write(next, key, judged: stored.version) {
             case .other?: continue
             case .written? where holders.isEmpty:
@@ -83,8 +84,8 @@ extension ProviderGrant {
     mutating func follow(_ settings: RefreshTokenSettings, canAsk: Bool) {
         let isUsual = settings.confirmEvery == Self.interval && settings.confirmWithin == .zero
         guard settings.follows, self.following != nil || !isUsual else { return }
-        // Clients with the default settings are not noted, so their interval is assumed if other lineages hold the
-        // grant.
+        // Clients with the default settings are not noted. If more than two lineages hold the grant, one of them may
+        // belong to such a client, so the default interval is assumed.
         let usual = self.holders.count > 2 ? Self.interval : settings.confirmEvery
         let next = Following(
             confirmedAt: self.confirmedAt,
@@ -126,7 +127,7 @@ extension ProviderGrants {
         }
         var wasAsked = await self.isAsked(session, key)
         var stored = try await self.grant(grantKey)
-        // The client may have joined before it had its settings.
+        // The client may have joined the grant before these settings were configured, so they are noted now.
         if let judged = stored {
             var next = judged.record
             next.follow(settings, canAsk: self.canAsk(next))
