@@ -242,8 +242,11 @@ package struct Session: Sendable, Hashable {
         self.provider?.grant.flatMap { $0.lineage == self.lineage ? nil : $0 }
     }
 
-    /// True if apps may get the provider's tokens with requests of the session, because the browser itself signed in.
-    package var showsProviderTokens: Bool { self.kind == .web && self.origin == .browser }
+    /// True if apps may get the provider's tokens with requests of the session. Of the sessions with a shared grant,
+    /// only a browser that signed in itself shows them.
+    package var showsProviderTokens: Bool {
+        self.sharedGrant == nil || (self.kind == .web && self.origin == .browser)
+    }
 
     /// Returns the `Max-Age` of the session's cookie in seconds; `nil` if the browser keeps the cookie until it closes.
     package func cookieAge(at now: UnixTime) -> Int? {

@@ -327,7 +327,6 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         // An app that closes an idle connection may say so just when the request is sent (RFC 9110 15.5.9).
         if head.status == 408, self.isReused, !head.keepsAlive, receiver.mayGo(to: .max) {
             self.hasAnswered = false
-            self.pool.foundClosed(self)
             return self.sendElsewhere(receiver, after: head.status)
         }
         if !self.pool.countsOnly(head.status), let group = self.pool.group {
@@ -455,7 +454,6 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.receiver = nil
         self.pool.remove(self)
         guard let receiver else { return }
-        if phase == .head, self.isReused, !self.hasAnswered { self.pool.foundClosed(self) }
         if phase == .head, let group = self.pool.group {
             group.failed(self.pool, self.tls?.fault == nil ? .reset : .tls)
         }

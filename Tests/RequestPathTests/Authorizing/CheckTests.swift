@@ -210,7 +210,9 @@ struct CheckTests {
         let fields = Self.navigation + ["Sallyport-Native: 1", cookie]
         let challenge = #"SessionTransfer realm="https://app.example.com", return_to="/app/x", acr_values="aal2""#
         for verdict in [
-            try bench.forwardAuth("GET", "/app/x", fields), try bench.extAuthz("GET", "/app/x", fields),
+            try bench.forwardAuth("GET", "/app/x", fields),
+            // Envoy always says who asks.
+            try bench.extAuthz("GET", "/app/x", fields + ["X-Forwarded-For: 198.51.100.7"]),
         ] {
             #expect(verdict.status == 403 && verdict["www-authenticate"] == [challenge], "\(verdict.text)")
         }

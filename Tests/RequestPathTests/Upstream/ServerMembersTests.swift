@@ -113,29 +113,6 @@ import Glibc
         #expect(self.stream.isOpen == isKept && self.group.reports.map(\.idle) == [isKept ? 1 : 0])
     }
 
-    @Test func connectionsThatHaveBeenIdleForAsLongAsAClosedOneAreNotUsed() throws {
-        try self.serve()
-        let other = ScriptedStream()
-        let second = UpstreamConnection(other, pool: self.group.members[0].pool)
-        try other.start(second)
-        func send(on free: any FreeStream) throws {
-            self.bench.pool.kept = [free]
-            try self.bench.begin(ExchangeBench.request())
-            self.bench.eventLoop.run()
-        }
-        try send(on: second)
-        other.come("HTTP/1.1 200 A\r\nContent-Length: 0\r\n\r\n")
-        self.bench.eventLoop.run()
-        #expect(self.group.reports.map(\.idle) == [2])
-        let begun = NIODeadline.now()
-        while NIODeadline.now() - begun <= ServerPool.staleTime { usleep(50_000) }
-        self.bench.loop.readClocks()
-        try send(on: try #require(self.group.takeStream(for: ScriptedWaiter())))
-        #expect(self.stream.isOpen && self.group.reports.map(\.idle) == [1])
-        other.end(isClean: false)
-        #expect(!self.stream.isOpen && self.group.reports.map(\.idle) == [0])
-    }
-
     /// Has a request sent on the connection, after another one if it is to be reused, and answered with 408.
     private func time(out method: String, with field: String, isReused: Bool) throws {
         if isReused {
