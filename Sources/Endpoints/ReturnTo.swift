@@ -13,7 +13,9 @@ package enum ReturnTo {
 
     /// The prefixes of the paths of the gateway's own pages.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
-    private static let sessionsPages = [SessionsPage.path, PageDesign.oauth2ProxyBase + SessionsPage.path]
+    private static let sessionsPages = [Self.sessionsPage, PageDesign.oauth2ProxyBase + Self.sessionsPage]
+    /// The path of the page of a user's sessions (`SessionsPage`), on every host with a sign-in page.
+    static let sessionsPage = "/.sallyport/sessions"
 
     /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. The page
     /// is `/` unless there is exactly one value and that value is safe. The gateway's own pages become `/`, too,

@@ -6,7 +6,7 @@ import Vocabulary
 /// The page on every host where users see their sessions and end other sessions.
 package struct SessionsPage: Sendable {
     /// The path of the page, on every host with a sign-in page.
-    package static let path = "/.sallyport/sessions"
+    package static let path = ReturnTo.sessionsPage
     /// The field of the form that ends all other sessions.
     private static let others = "others"
 
