@@ -42,7 +42,9 @@ import Vocabulary
                 var browser = OpenIDBrowser(bench)
                 let callback = try browser.callback()
                 #expect(try browser.load(callback).status == 303)
-                #expect(bench.gateway.output.components(separatedBy: line).count == 2, "at the sign-in, once")
+                // The log is written behind the answer.
+                let isNamed = eventually { bench.gateway.output.components(separatedBy: line).count == 2 }
+                #expect(isNamed, "at the sign-in, once")
                 let page = try browser.load("/x")
                 #expect(page.status == 403 && page.pageReason == "identity.unsafe_value")
             }
