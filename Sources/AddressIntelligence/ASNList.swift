@@ -29,7 +29,7 @@ struct ASNList: Sendable {
         self.table = PrefixTable(entries)
     }
 
-    /// Returns the number of the longest prefix that contains `address`; `nil` if there is none or the number is 0.
+    /// Returns the number of the longest prefix that contains `address`; `nil` if none exists or the number is 0.
     func number(of address: IPAddress) -> UInt32? {
         guard let number = self.table.value(for: address), number != 0 else { return nil }
         return number

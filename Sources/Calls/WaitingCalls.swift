@@ -28,7 +28,7 @@ struct WaitingCalls {
             self.lines[client, default: []].prepend(call)
         }
 
-        /// Removes and returns the first call that may use a connection; `nil` if there is none.
+        /// Removes and returns the first call that may use a connection; `nil` if none exists.
         mutating func popFirst(where admits: (CallExchange) -> Bool) -> CallExchange? {
             for _ in 0..<self.turns.count {
                 guard let client = self.turns.popFirst() else { return nil }

@@ -10,7 +10,7 @@ enum Fetched {
 }
 
 extension Optional {
-    /// Returns the value, or ends the process if there is none: the gateway is not secure without this part of OpenSSL.
+    /// Returns the value, or ends the process if none exists: the gateway is not secure without this part of OpenSSL.
     func orStop(_ what: StaticString) -> Wrapped {
         guard let value = self else {
             ERR_clear_error()

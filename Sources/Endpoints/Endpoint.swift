@@ -26,7 +26,7 @@ package struct EndpointRequest: Sendable {
     package var body: [UInt8]
     /// The client's address, as the peer or a trusted proxy reports it.
     package var address: IPAddress
-    /// The client's certificate from the TLS handshake. `nil` if there is none, or if a proxy asks for the client.
+    /// The client's certificate from the TLS handshake. `nil` if none exists, or if a proxy asks for the client.
     package var certificate: ClientCertificate?
     /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
@@ -119,7 +119,7 @@ package struct EndpointResponse: Sendable {
     package var explanation: String?
     /// The account whose session was refused, for the refusal's page. `nil` if there is no session.
     package var account: String?
-    /// The challenge that a refusal's page passes on to the native app that shows it. `nil` if there is none.
+    /// The challenge that a refusal's page passes on to the native app that shows it. `nil` if none exists.
     package var native: NativeChallenge?
 
     package init(

@@ -7,7 +7,7 @@ package enum ProblemDocument {
     /// Returns a problem document as text.
     ///
     /// - Parameters:
-    ///   - detail: The operator's text about what happened. `nil` if there is none.
+    ///   - detail: The operator's text about what happened. `nil` if none exists.
     ///   - requestID: The id of the request, token characters only. `nil` if there is no request.
     ///   - loginURL: The URL of the sign-in page, URL characters only. `nil` if signing in does not help.
     static func text(

@@ -124,7 +124,7 @@ package struct PageDesign: Sendable, Equatable {
     /// The icon in browsers' tabs, as a `data:` URL.
     package var iconURL: String { self.icon.url }
 
-    /// Returns a writer of pages in the language at this position. If there is none, the first language is used.
+    /// Returns a writer of pages in the language at this position. If none exists, the first language is used.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
     }

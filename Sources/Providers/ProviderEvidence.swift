@@ -4,7 +4,7 @@ package import Vocabulary
 package struct ProviderEvidence: Sendable, Hashable {
     /// The provider's own name, equal to `BrowserProvider.name`.
     package var provider: String
-    /// The provider's id of its session (`sid`). The provider can end sessions here by this id. `nil` if there is none.
+    /// The provider's id of its session (`sid`). The provider can end sessions here by this id. `nil` if none exists.
     package var sessionID: String?
     /// When the provider issued the id_token, by its own clock (`iat`). `nil` if the provider does not say.
     package var issuedAt: UnixTime?

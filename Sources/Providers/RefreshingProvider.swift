@@ -16,7 +16,7 @@ package protocol RefreshingProvider: Sendable {
     /// - Parameter user: The session's user. An answer for another user is `.ended` (OpenID Connect Core 12.2).
     func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh
 
-    /// Revokes the refresh token, or the access token if there is none (RFC 7009). Errors are ignored, because the
+    /// Revokes the refresh token, or the access token if none exists (RFC 7009). Errors are ignored, because the
     /// session ends here in any case.
     func revoke(_ tokens: ProviderTokenSet) async
 }

@@ -10,7 +10,8 @@ package struct RuleFacts: Sendable {
         /// The autonomous system number of the address. `nil` if unknown.
         package var asn: UInt32?
         package var userAgent: String?
-        /// The certificate that the client presents in the TLS handshake. `nil` if there is none or it is not known.
+        /// The certificate that the client presents in the TLS handshake. `nil` if the client presents none, or if it
+        /// is not known.
         package var certificate: Certificate?
 
         package init(address: IPAddress, asn: UInt32?, userAgent: String?, certificate: Certificate? = nil) {

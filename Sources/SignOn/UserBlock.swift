@@ -19,7 +19,7 @@ package struct UserBlock: Document, Hashable {
     package var names: [String]
     /// The time when the user may sign in again. `nil` if an operator has to lift the block.
     package var until: UnixTime?
-    /// The operator's note. `nil` if there is none.
+    /// The operator's note. `nil` if none exists.
     package var note: String?
     /// The time of the last change. A later change of the document always has a later time.
     package var changedAt: UnixTime

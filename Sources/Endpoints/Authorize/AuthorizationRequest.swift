@@ -40,7 +40,7 @@ struct AuthorizationRequest: Sendable {
     let idTokenHint: String?
     /// The organization (`org_id` or `org_name`) that a session-transfer token's user must have. `nil` for any user.
     let organization: String?
-    /// The session-transfer token among the parameters. `nil` if there is none.
+    /// The session-transfer token among the parameters. `nil` if none exists.
     let transferToken: Secret?
 
     /// The maximum length of `state` and `nonce`, in bytes.

@@ -13,7 +13,7 @@ extension BrowserSessionEndpoints {
         return Page.signOut(request, returnTo: returnTo, stay: self.pageBefore(request) ?? "/")
     }
 
-    /// Returns the page of this host in `Referer`. `nil` if there is none, or if it is a page for signing in or out.
+    /// Returns the page of this host in `Referer`. `nil` if none exists, or if it is a page for signing in or out.
     private func pageBefore(_ request: EndpointRequest) -> String? {
         guard let referrer = request.field("referer"), ReturnTo.url(referrer)?.origin == request.origin else {
             return nil

@@ -52,7 +52,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns the browser's only session. `nil` if there is none, or an actor uses it. An actor cannot continue.
+    /// Returns the browser's only session. `nil` if none exists, or an actor uses it. An actor cannot continue.
     private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
         guard !request.credentials.sessionCookies.isEmpty,
             let live = try? await self.sessions.presented(by: request.requester), live.count == 1,

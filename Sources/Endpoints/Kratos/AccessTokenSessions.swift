@@ -26,7 +26,7 @@ package struct AccessTokenSessions: Sendable {
         self.proofs = proofs
     }
 
-    /// Returns the session from which an access token was issued. If there is none, the token has a session of its own.
+    /// Returns the session from which an access token was issued. If none exists, the token has a session of its own.
     ///
     /// - Parameters:
     ///   - scope: The scope that the token must have.

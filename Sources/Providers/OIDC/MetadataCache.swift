@@ -9,7 +9,7 @@ package final class MetadataCache: Sendable {
 
     private struct State {
         var schedule = MetadataSchedule()
-        /// The request in progress. `nil` if there is none.
+        /// The request in progress. `nil` if none exists.
         var flight: Task<ProviderMetadata?, Never>?
         /// The task that refreshes the metadata. `nil` before `start`.
         var keeper: Task<Void, Never>?

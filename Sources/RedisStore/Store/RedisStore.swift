@@ -212,7 +212,7 @@ package final class RedisStore: RecordStore {
             if case .bulk(let bytes) = self.elements[index] { bytes } else { nil }
         }
 
-        /// Returns the latest of the epochs from index `start` on; 0 if there is none.
+        /// Returns the latest of the epochs from index `start` on; 0 if none exists.
         func latestEpoch(from start: Int) throws(StoreError) -> UInt64 {
             var latest: UInt64 = 0
             for index in start..<self.elements.count {
@@ -261,7 +261,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Returns the latest remembered epoch of the subject; 0 if there is none. The present primary may have lost it.
+    /// Returns the latest remembered epoch of the subject; 0 if none exists. The present primary may have lost it.
     func rememberedEpoch(of subject: String) -> UInt64 {
         self.names(of: subject).reduce(0) { max($0, self.endings.epoch(of: $1)) }
     }

@@ -41,7 +41,7 @@ final class SharedSessions: Sendable {
         return held
     }
 
-    /// Returns the session that the loops hold in the version of `read`; if there is none, keeps and returns `read`.
+    /// Returns the session that the loops hold in the version of `read`; if none exists, keeps and returns `read`.
     func shared(_ read: Stored<Session>, under key: RecordKey) -> Stored<Session> {
         self.shard(of: key).part.withLock { part in
             if let held = part.held[key], held.version == read.version { return held }

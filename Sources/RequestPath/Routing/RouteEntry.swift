@@ -223,7 +223,7 @@ struct Demands: Hashable {
 struct Strictness: Hashable {
     /// 0 for public, 1 for optional, 2 for required.
     private var rank: UInt8 = 0
-    /// The number of the requirement. 0 if there is none, -1 for the sum of different requirements.
+    /// The number of the requirement. 0 if none exists, -1 for the sum of different requirements.
     private var requirement = 0
     private var binding: BindingMode?
 

@@ -15,7 +15,7 @@ package protocol ForeignTokens: Sendable {
     /// - Parameters:
     ///   - kind: How the token is presented.
     ///   - key: The token's key, from `key(of:as:)`.
-    ///   - known: The session in this loop's cache; `nil` if there is none. Its verdict is used while it is valid.
+    ///   - known: The session in this loop's cache; `nil` if none exists. Its verdict is used while it is valid.
     ///   - caller: The presenter of the token.
     /// - Returns: The answer, at once unless provider or store must be awaited. It fails with `ForeignTokenError`.
     func eventualSession(

@@ -197,7 +197,7 @@ struct SettingsBuilder {
         return self.content("signing_key_file", of: self.tree, allowed: allowed).map { Secret($0) }
     }
 
-    /// Returns the content of the file in a setting; `nil` if there is none or with `lacksFiles`. Reports unreadable
+    /// Returns the content of the file in a setting; `nil` if none exists or with `lacksFiles`. Reports unreadable
     /// files.
     mutating func content(
         _ name: String,

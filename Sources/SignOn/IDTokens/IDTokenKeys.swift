@@ -103,13 +103,13 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Life
 
-    /// Reads the keys, and makes a key if there is none. Returns when this has succeeded or failed.
+    /// Reads the keys, and makes a key if none exists. Returns when this has succeeded or failed.
     package func prepare() async {
         self.state.withLock { $0.makesKeys = true }
         await self.refresh()
     }
 
-    /// Reads the keys in the background, and makes a key if there is none. Retries after failures.
+    /// Reads the keys in the background, and makes a key if none exists. Retries after failures.
     package func prepareSoon() {
         self.state.withLock { $0.makesKeys = true }
         self.refreshSoon()

@@ -57,7 +57,7 @@ extension SessionService {
         return found
     }
 
-    /// Returns the session of the gateway's own cookie, or if there is none, of the provider's cookie, as for requests
+    /// Returns the session of the gateway's own cookie, or if none exists, of the provider's cookie, as for requests
     /// to apps.
     package func browser(_ requester: Requester) async throws(NotDone) -> FoundSession {
         do throws(NotDone) {
