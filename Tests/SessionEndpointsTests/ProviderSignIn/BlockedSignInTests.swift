@@ -73,7 +73,7 @@ struct BlockedSignInTests {
         #expect(answer.status == 422 && answer.reason == .exchangeNotSignedIn, "\(answer.text)")
         let message = answer.document?["ui"]?["messages"]?.first
         #expect(message?["context"]?["reason"] == .string(Reason.signInBlocked.rawValue))
-        #expect(message?["text"] == "This account may not be used here.")
+        #expect(message?["text"] == "This account is not allowed here.")
         #expect(app.browser.reasons.first == .signInBlocked && app.gateway.store.sessionCount == 0)
         try await Self.lift(app.browser)
         let again = try await app.exchange(nil, try ExchangingApp.code(in: try await app.signIn()))
