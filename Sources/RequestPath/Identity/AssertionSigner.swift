@@ -3,25 +3,24 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Signs the assertions of sessions: `X-Auth-Assertion`, a JWT (RFC 7519). With the gateway's published keys, an app
-/// can verify that the identity comes from the gateway.
+/// Signs assertions (`X-Auth-Assertion`): JWTs (RFC 7519) with which an app can verify that the gateway sent the identity.
 package final class AssertionSigner: Sendable {
     package static let field = "X-Auth-Assertion"
     /// The lifetime of an assertion in seconds.
     package static let lifetime: Int64 = 60
     /// The age in milliseconds at which an assertion is renewed: half of the lifetime.
     private static let renewalAge = lifetime * 500
-    /// The age in milliseconds from which an assertion is no longer sent, so that the app has time to check it.
+    /// The age in milliseconds after which an assertion is no longer sent: three quarters of the lifetime.
     private static let servingAge = lifetime * 750
 
-    /// The value of `iss` for the users of each realm.
+    /// The `iss` claim for the users of each realm.
     private let issuers: [Realm: String]
     private let key: SigningKey
     private let claims: [(name: String, path: IdentityPath)]
 
     /// - Parameters:
-    ///   - settings: The settings. Claims whose path leads to no value have already been rejected.
-    ///   - issuers: The value of `iss` for the users of each realm, as `sub` is unique within one issuer.
+    ///   - settings: The settings, already checked with `IdentityProfile.problems`.
+    ///   - issuers: The `iss` claim for the users of each realm. A `sub` is unique only within one issuer.
     package init(_ settings: IdentitySettings.Assertion, issuers: [Realm: String], key: SigningKey) {
         self.issuers = issuers
         self.key = key
@@ -32,10 +31,10 @@ package final class AssertionSigner: Sendable {
     ///
     /// - Parameters:
     ///   - now: The current time of the session store's clock.
-    ///   - wallNow: The machine's time, which the claims use.
+    ///   - wallNow: The machine's time, for `iat` and `exp`.
     package func sign(_ session: Session, for audience: Audience, now: UnixTime, wallNow: UnixTime) -> CachedAssertion {
         let end = wallNow.advanced(by: session.expiresAt.since(now))
-        // The assertion ends with the session, so a later assertion would not be valid for longer.
+        // An assertion that expires with its session need not be renewed.
         let isLast = end.seconds <= wallNow.seconds + Self.lifetime
         let expiry = isLast ? end.seconds : wallNow.seconds + Self.lifetime
         var members: [String: JSONValue] = [:]
@@ -59,8 +58,7 @@ package final class AssertionSigner: Sendable {
         )
     }
 
-    /// Returns the value of a claim. `nil` if the session has no value: an app could mistake `null` for a value. A list
-    /// is always an array, even if the session has a single string.
+    /// Returns the value of a claim. A single string at a list path becomes an array. `nil` if the session has no value.
     private static func value(of path: IdentityPath, in session: Session) -> JSONValue? {
         switch path.value(of: session) {
         case nil, .null: nil

@@ -1,7 +1,8 @@
 package import Settings
 
 extension FieldChange {
-    /// Returns why a route may not make this change, worded to follow the field's name. `nil` if the change is allowed.
+    /// Returns why a route may not change this field, as a clause to append to the field's name. `nil` if the change is
+    /// allowed.
     package func fault(beside identity: IdentitySettings) -> String? {
         let profile = IdentityProfile(identity)
         let managed = profile.managed
@@ -25,12 +26,12 @@ extension FieldChange {
         case .forwardedFor, .forwarded, .requestID, .native, .userAddress, .wantedPage, .managed:
             return "which only the gateway may set"
         case .earlyData: return "which says that a request may be a replay"
-        // Removing the field hides the trace from the app. A fixed value for all requests would identify no trace.
+        // A route may remove trace fields, but not set them: a fixed value for all requests would identify no trace.
         case .traceParent where self.isSet, .traceState where self.isSet:
             return "which says of what trace one request is a part"
         default: break
         }
-        // Every hop adds to these fields. Routes may remove them from answers to hide the names of servers.
+        // Every proxy adds to these fields. A route may only remove them, and only from answers, to hide server names.
         if FieldNames.ofTheWay.contains(name), self.isSet || self.isOfRequest {
             return "which says the way of the message"
         }

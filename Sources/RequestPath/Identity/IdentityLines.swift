@@ -1,8 +1,8 @@
-/// The lines that identify the user to an app, ready for copying into a request.
+/// The complete field lines that identify the user to an app.
 package struct IdentityLines: Sendable {
-    /// The lines that depend only on the session.
+    /// All lines except the assertion: about the session and about the client's certificate.
     package let session: ContiguousArray<UInt8>
-    /// The assertion for this app. `nil` if apps get no assertion.
+    /// The line of the assertion for this app. `nil` if apps get no assertion.
     package let assertion: ContiguousArray<UInt8>?
 
     /// The total length in bytes.

@@ -2,10 +2,9 @@ import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// A path to a value in a session, as written in `identity.headers` and the presets. It is parsed once and used for
-/// every new session.
+/// The path to the value of an identity field (`identity.headers`): in the session, its tokens or the client's certificate.
 package struct IdentityPath: Sendable {
-    /// The allowed paths. A path that ends with a dot must continue with the names of members.
+    /// The allowed paths. An entry that ends with a dot is a prefix, to be followed by member names.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -23,16 +22,16 @@ package struct IdentityPath: Sendable {
     }
 
     private let place: Place
-    /// True if the value is always a list. A single string is then a list with one element, and this element may not
-    /// contain the delimiter: a user who may edit a trait must not appear in two groups by writing `staff,admin`.
+    /// True if the value is always written as a list. List elements may not contain the delimiter: otherwise, users who may
+    /// edit a trait could join two groups with `staff,admin`.
     package let isList: Bool
 
-    /// Returns `nil` if `text` is not a path to a value.
+    /// Parses a path. Returns `nil` if `text` is not a valid path.
     package init?(_ text: String) {
         guard Self.roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) && text != $0 : text == $0 }) else {
             return nil
         }
-        // `groups[].name` equals `groups.name`.
+        // `[]` only marks a list: `groups[].name` has the same steps as `groups.name`.
         let steps = text.split(separator: ".").map { $0.hasSuffix("[]") ? $0.dropLast(2) : $0 }
         guard steps.allSatisfy({ !$0.isEmpty }) else { return nil }
         switch text {
@@ -61,7 +60,7 @@ package struct IdentityPath: Sendable {
             || steps.dropFirst(2).contains { $0 == "groups" || $0 == "roles" }
     }
 
-    /// True if the value is a token of the provider. The token is a secret and not part of the session (`token(of:)`).
+    /// True if the value is a token of the provider (`token(of:)`). Tokens are secrets.
     package var isToken: Bool {
         switch self.place {
         case .accessToken, .idToken: true
@@ -69,7 +68,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the token. `nil` if the session has no token at this path.
+    /// Returns the token at this path. `nil` if `tokens` has none or the path does not lead to a token.
     func token(of tokens: SessionTokens?) -> Secret? {
         switch self.place {
         case .accessToken: tokens?.access
@@ -78,10 +77,10 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// True if the value is part of the session, so that an assertion may contain it.
+    /// True if the value is part of the session, as required for the claims of an assertion.
     var isOfSession: Bool { !self.isToken && !self.isCertificate }
 
-    /// True if the value belongs to the client's certificate instead of the session (`value(of:)`).
+    /// True if the value belongs to the client's certificate.
     package var isCertificate: Bool {
         switch self.place {
         case .certificateHash, .certificateSubject, .certificateNames: true
@@ -108,7 +107,7 @@ package struct IdentityPath: Sendable {
         case .aal: .string(session.aal.rawValue)
         case .methods: .array(session.methods.map { .string($0) })
         case .scopes: .array(session.scopes.map { .string($0) })
-        // Providers need not say when the user authenticated.
+        // 0 means that the provider does not say when the user authenticated.
         case .authenticatedAt:
             session.authenticatedAt.seconds > 0 ? .string(session.authenticatedAt.rfc3339Seconds) : nil
         case .origin: .string(session.origin.rawValue)
@@ -121,7 +120,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the stored UTF-8 of a string in one of the session's documents. `nil` for other values (rare).
+    /// Returns a string of the session's traits or metadata in its stored UTF-8. `nil` for lists and for all other values.
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)
@@ -134,15 +133,14 @@ package struct IdentityPath: Sendable {
 
     private static func value(at steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
         let value = root.value(at: steps)?.flattened ?? Self.value(withinListsAt: steps, of: root)
-        // Kratos's own example schema divides the name into two parts.
+        // In Kratos's example schema, `name` is an object with `first` and `last`.
         if case .object = value, steps == Self.name, let first = value?["first"]?.string {
             return .string([first, value?["last"]?.string].compactMap { $0 }.joined(separator: " "))
         }
         return value
     }
 
-    /// Returns the value of a path that leads through the elements of a list. `JSONValue.value` follows such a path,
-    /// `JSONDocument.value` does not.
+    /// Follows a path through the elements of a list. `JSONDocument.value` does not follow lists.
     private static func value(withinListsAt steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
         guard steps.count > 1, let first = root.value(at: Array(steps.prefix(1))) else { return nil }
         return first.value(at: steps.dropFirst().map { String(decoding: $0, as: UTF8.self) })

@@ -1,7 +1,7 @@
 import Settings
 
 extension IdentityProfile {
-    /// Returns the fields of a preset. All presets except `sallyport` have fields that apps of other gateways expect.
+    /// Returns the fields of a preset. Presets other than `sallyport` imitate the fields of other gateways.
     static func fields(_ preset: IdentitySettings.Preset) -> [IdentitySettings.Field] {
         let pairs: [(String, String)] =
             switch preset {
@@ -35,8 +35,7 @@ extension IdentityProfile {
                     ("X-User-Email", "identity.traits.email"),
                 ]
             }
-        // No other gateway has the next two fields, but an app must be able to see who acts for the user and which
-        // certificate the client has.
+        // Every preset also says who acts for the user and which certificate the client has.
         return
             (pairs + [
                 ("X-Auth-Actor", "actor"), ("X-Auth-Client-Certificate-Sha256", "client_certificate.sha256"),

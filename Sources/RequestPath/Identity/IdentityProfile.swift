@@ -40,11 +40,11 @@ package struct IdentityProfile: Sendable {
         }
     }
 
-    /// The fields with their paths. A path that leads to no value was rejected with the settings (`problems`).
+    /// The fields with their parsed paths. Invalid paths have already been rejected (`problems`).
     let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
-    /// The writer for routes whose encoding differs from `identity.encoding`. `text` writes in `identity.encoding`.
+    /// Writes values for routes whose encoding differs from `identity.encoding`.
     private let otherText: IdentityText
     private let maxSize: Int
 
@@ -74,7 +74,7 @@ package struct IdentityProfile: Sendable {
     /// Whether a field contains a token of the provider.
     package var namesTokens: Bool { self.sources.contains(where: \.path.isToken) }
 
-    /// The normalised names of fields that only the gateway writes. An app's answer must not show them to a client.
+    /// The normalised names of the gateway's identity fields. They are removed from apps' answers.
     var ownNames: [String] {
         let names = self.fields.map(\.name) + (self.assertion == nil ? [] : [AssertionSigner.field])
         return names.map(ManagedNames.normalized).filter { $0 != "authorization" }
@@ -82,11 +82,10 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Rendering
 
-    /// Returns the lines for `session`, ready for copying into a request. A missing value yields no line, never an
-    /// empty field (CVE-2026-30851).
+    /// Returns the complete field lines for `session`. A missing value yields no line, never an empty field (CVE-2026-30851).
     ///
     /// - Parameters:
-    ///   - tokens: The tokens of the session's provider, if `namesTokens`.
+    ///   - tokens: The session's tokens of the provider. Used only if `namesTokens`.
     ///   - otherwise: True if the route's encoding differs from `identity.encoding` (`RouteEntry.encodesOtherwise`).
     package func render(
         _ session: Session,
@@ -113,7 +112,7 @@ package struct IdentityProfile: Sendable {
             Self.endLine(&lines, source, from: start)
         }
         if let basic = self.basic, let user = basic.username.value(of: session)?.string, !user.isEmpty {
-            // "a user-id containing a colon character is invalid", and so are control characters (RFC 7617 2).
+            // RFC 7617 2 forbids colons and control characters in the user-id.
             guard user.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: ":") }) else {
                 throw IdentityRefusal(reason: .identityUnsafeValue, field: "Authorization")
             }
@@ -132,7 +131,7 @@ package struct IdentityProfile: Sendable {
         return (try? self.text.append(value, isList: isList, to: &bytes)) != nil
     }
 
-    /// Rejects lines that together exceed `identity.max_size` bytes.
+    /// Throws if all lines together exceed `identity.max_size` bytes.
     func checkSize(_ count: Int) throws(IdentityRefusal) {
         guard count <= self.maxSize else { throw IdentityRefusal(reason: .identityTooLarge, field: nil) }
     }
@@ -169,8 +168,7 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Configuration
 
-    /// Returns messages about problems in the settings: paths without a value, and names or delimiters with which a
-    /// client could set a field that the app trusts, or an app could misread a field.
+    /// Returns a message for each problem in the settings: invalid paths, and names or delimiters that a client could exploit.
     package static func problems(_ settings: IdentitySettings) -> [String] {
         var problems: [String] = []
         var spellings: [String: String] = [:]
@@ -210,7 +208,7 @@ package struct IdentityProfile: Sendable {
         return problems
     }
 
-    /// Returns whether the gateway writes this field itself, or interprets a client's field and so does not remove it.
+    /// Returns whether the gateway writes or interprets this field itself, so that it cannot be an identity field.
     private static func isTaken(_ name: String) -> Bool {
         if name == "authorization" { return false }
         let written =

@@ -1,16 +1,16 @@
 import Settings
 import Vocabulary
 
-/// Writes values of a session as the text of a field. Rejects a value that a reader could misunderstand.
+/// Writes values as the text of a field. Throws if an app could misread the text.
 struct IdentityText {
     /// The separator of the elements of a list.
     let delimiter: UInt8
     let encoding: IdentitySettings.Encoding
 
-    /// The error for a text that could be read as another value.
+    /// The error for a text that an app could read as another value.
     struct Unsafe: Error {}
 
-    /// Appends a value as text. Appends nothing for an object or a missing value: the field is then left out.
+    /// Appends a value as text. Appends nothing for an object or a missing value.
     ///
     /// - Parameter isList: True if a single string is written as a list with one element.
     func append(_ value: JSONValue?, isList: Bool, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
@@ -22,20 +22,19 @@ struct IdentityText {
         }
     }
 
-    /// Appends a string that is stored in a document.
+    /// Appends a string that is given as UTF-8.
     func append(_ text: ArraySlice<UInt8>, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         if text.withUnsafeBufferPointer({ self.encode($0, to: &bytes) }) { throw Unsafe() }
     }
 
-    /// Appends a token unchanged, so that an app can use it without decoding. A token with a space, a control character
-    /// or a byte beyond ASCII is unsafe (RFC 6750 2.1, RFC 6749 A.12).
+    /// Appends a token unchanged. Throws if it contains anything but visible ASCII (RFC 6750 2.1, RFC 6749 A.12).
     func append(token: Secret?, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         guard let token else { return }
         guard token.bytes.allSatisfy({ (0x21..<0x7F).contains($0) }) else { throw Unsafe() }
         bytes.append(contentsOf: token.bytes)
     }
 
-    /// Appends the elements of a list in order. Elements without a text (empty, null) are omitted with their delimiter.
+    /// Appends the elements of a list in order. Empty and `null` elements are omitted.
     private func append(_ elements: [JSONValue], to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         let start = bytes.count
         for element in elements {
@@ -47,7 +46,7 @@ struct IdentityText {
                 bytes.removeSubrange(end...)
                 continue
             }
-            // `a,admin` must not become two groups.
+            // The element `a,admin` must not become two groups.
             guard !bytes[first...].contains(self.delimiter) else { throw Unsafe() }
         }
     }
@@ -74,8 +73,7 @@ struct IdentityText {
         }
     }
 
-    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end (readers trim them).
-    /// Decoding restores the value.
+    /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end.
     ///
     /// - Returns: True if the text is unsafe.
     private static func escape(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
@@ -91,9 +89,8 @@ struct IdentityText {
         return false
     }
 
-    /// Returns whether every reader of UTF-8 gets exactly this text without decoding. Some readers end a line at a
-    /// control character or a separator, or trim white space. Encoding is no remedy: a reader could not tell `%09` from
-    /// these three characters, and one user could appear as another.
+    /// Returns whether every app reads exactly this text. False for control characters, line separators, and white space at
+    /// either end, because some apps end lines there or trim.
     private static func staysWhole(_ source: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let scalars = String(utf8: source)?.unicodeScalars, let first = scalars.first, let last = scalars.last
         else { return false }
@@ -106,7 +103,7 @@ struct IdentityText {
             }
     }
 
-    /// Returns whether some reader removes the character from the ends of a text. JavaScript trims U+FEFF, too.
+    /// Returns whether some apps trim this character. JavaScript also trims U+FEFF.
     private static func isTrimmed(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar == "\u{FEFF}"
     }

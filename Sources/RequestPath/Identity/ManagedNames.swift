@@ -1,15 +1,14 @@
 import Endpoints
 import Settings
 
-/// Fields that only the gateway may set: identity fields, and statements of proxies about a request.
+/// The fields that only the gateway may set: identity fields, and proxies' facts about a request.
 ///
-/// A name stands for every spelling that some app could map to it: in upper or lower case, and with any byte other than
-/// a letter or digit instead of `-` (CVE-2025-64484, CVE-2026-52845).
+/// Names are compared in normalised form, because apps may treat other spellings as the same name (CVE-2025-64484,
+/// CVE-2026-52845).
 package struct ManagedNames: Sendable {
-    /// Normalised names (lower case, with `-` for every byte other than a letter or digit) that are removed from every
-    /// request.
+    /// The normalised names that are removed from every request.
     package let names: [String]
-    /// Normalised prefixes. Fields with such names are removed, because an app of some preset may trust them.
+    /// The normalised prefixes of names that are also removed from every request.
     package let prefixes: [String]
 
     /// - Parameter configured: The names of the configured identity fields, in any spelling.
@@ -19,13 +18,13 @@ package struct ManagedNames: Sendable {
         self.prefixes = Self.alwaysPrefixes
     }
 
-    /// Returns the normalised spelling of a name.
+    /// Returns the name in lower case, with `-` instead of every byte other than a letter or digit.
     package static func normalized(_ name: String) -> String {
         FieldChanges.normalized(name)
     }
 
-    /// Names with which a route may pass a proxy's facts about a request to its app: the client's address, the scheme,
-    /// the port, the app's base path. The gateway does not send them, except `X-Script-Name` if a prefix is stripped.
+    /// The managed names that a route may set. They are facts about a request: the client's address, the scheme, the port, the
+    /// app's base path.
     package static let settable = Set(
         Self.facts + ["port", "protocol", "scheme", "server", "ssl"].map { "x-forwarded-\($0)" }
     )
@@ -46,9 +45,9 @@ package struct ManagedNames: Sendable {
         "x-true-ip", "x-vercel-forwarded-for",
     ]
 
-    /// Names that some framework or proxy trusts: `facts`, and names about the client's certificate (RFC 9440), the
-    /// path or the user. CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). With `X-Sendfile-Type` and
-    /// `X-Accel-Mapping`, Rack lets a proxy send files (CVE-2025-61780).
+    /// The names that are always managed: `facts`, and names about the client's certificate (RFC 9440), the path or the user.
+    /// CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). With `X-Sendfile-Type` and `X-Accel-Mapping`, Rack lets a proxy
+    /// send files (CVE-2025-61780).
     private static let always =
         Self.facts + [
             UserAddressField.name, "client-cert", "client-cert-chain", "forwarded", "proxy", "proxy-auth-cert",
@@ -58,15 +57,15 @@ package struct ManagedNames: Sendable {
             "x-sendfile-type",
         ]
 
-    /// Prefixes of the gateway's own fields, of every preset's fields (so that changing the preset exposes nothing),
-    /// and of fields of proxies: forwarding, client certificates, data for WSGI servers.
+    /// The prefixes that are always managed. They cover the fields of every preset, so that changing the preset exposes
+    /// nothing.
     private static let alwaysPrefixes = [
         "x-auth-", "x-sallyport-", "x-forwarded-", "remote-", "x-kratos-", "x-original-", "x-rewrite-", "x-ssl-",
         "x-wsgi-",
     ]
 
-    /// Names that begin with one of the `prefixes` and that apps or frameworks trust. Used for proxies that remove
-    /// fields only by name.
+    /// Well-known names under the `prefixes`. Printed proxy configurations list them, because some proxies cannot remove fields
+    /// by prefix.
     package static let believed =
         [
             "access-token", "authorization", "base", "by", "client-cert", "client-ip", "context", "email", "groups",

@@ -4,7 +4,7 @@ import Vocabulary
 /// A value of a session that its configured field cannot hold.
 package struct UnfitValue: Sendable, Hashable {
     package enum Fault: Sendable, Hashable {
-        /// An object has no text, so the user's requests lack the field.
+        /// The value is an object. The user's requests lack the field.
         case object
         /// A list contains objects. The user's requests are refused (`identity.unsafe_value`).
         case listOfObjects
@@ -29,7 +29,7 @@ package struct UnfitValue: Sendable, Hashable {
 }
 
 extension IdentityProfile {
-    /// Returns the values of this session that their fields cannot hold, each with its first fault.
+    /// Returns the values of this session that their fields cannot hold.
     package func unfit(_ session: Session) -> [UnfitValue] {
         var unfit: [UnfitValue] = []
         for source in self.sources where !source.path.isToken {

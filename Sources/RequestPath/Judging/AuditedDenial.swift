@@ -6,11 +6,9 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Audits refusals that may show the misuse of another user's session or browser. Each refusal becomes an audit event
-/// with the session's user. The audit stream limits the number of events, but never the number of refusals.
+/// Records refusals that may show the misuse of a session as audit events.
 extension RequestJudge {
-    /// Records a denial if another device presented the session, if the proof of its key or its certificate was missing
-    /// or wrong, if a proof was replayed, or if another site used the session.
+    /// Records a denial for a cross-site request, another device, or a missing, wrong or replayed proof or certificate.
     mutating func audit(_ denial: Denial, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let kind: AuditEvent.Kind
         let cause: Reason
@@ -45,7 +43,7 @@ extension RequestJudge {
         self.findings.events.append(.wouldReject(binding, device, event))
     }
 
-    /// Adds the session's device and the countries of both devices to a mismatch event.
+    /// Adds the addresses and countries of the session's device and the presenting device.
     private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let places = given.judging.places
         let device = session?.session.device
@@ -93,7 +91,7 @@ extension RequestJudge {
 }
 
 extension AuditEvent {
-    /// Returns the event with the user of the web sessions of `host` in `known`, if they all belong to one user.
+    /// Adds the user to the event, if all web sessions of `host` in `known` belong to one user.
     package func naming(_ known: [CachedSession], on host: String?) -> AuditEvent {
         let sessions = known.filter { $0.session.kind == .web && $0.session.host == host }
         guard Set(sessions.map(\.session.subject)).count == 1 else { return self }

@@ -2,8 +2,7 @@ import Endpoints
 import Settings
 import Vocabulary
 
-/// Makes preflights, refusals and the app's answers readable for other origins (Fetch 3.2). The answers of an app that
-/// sends CORS fields itself are left unchanged.
+/// Writes the CORS fields of a route (Fetch 3.2). CORS fields that the app sends itself take precedence.
 enum CrossOrigin {
     /// Returns the answer to a preflight on a route with these settings.
     static func preflight(
@@ -23,7 +22,7 @@ enum CrossOrigin {
         return LocalAnswer(EndpointResponse(status: 204, fields: fields))
     }
 
-    /// Adds the route's CORS fields to a refusal.
+    /// Adds the route's CORS fields to a refusal, if the route allows the request's origin.
     static func readable(_ answer: LocalAnswer, _ given: borrowing RoutedRequest) -> LocalAnswer {
         guard let cors = given.route.settings.cors, let origin = given.value(.origin),
             let allowed = Self.allowedOrigin(cors, origin)
@@ -34,8 +33,7 @@ enum CrossOrigin {
         return answer
     }
 
-    /// Returns whether the app sends CORS fields itself. Two fields with one name would invalidate each other (Fetch
-    /// 4.9). Called only for routes with CORS settings.
+    /// Returns whether the app sends CORS fields itself. The gateway then adds none: duplicates are invalid (Fetch 4.9).
     static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
         let prefix: StaticString = "access-control-allow-"
         for index in 0..<head.fields.count where !head.fields[index].isDropped {
@@ -47,7 +45,7 @@ enum CrossOrigin {
 
     /// Returns the value of `Access-Control-Allow-Origin` for `origin`. `nil` if the origin is not allowed.
     private static func allowedOrigin(_ cors: CORSSettings, _ origin: UnsafeBufferPointer<UInt8>) -> String? {
-        // Only whole origins match: no suffixes, no wildcards within a name (CVE-2021-21291).
+        // Only whole origins match, without suffixes or wildcards within a name (CVE-2021-21291).
         if cors.origins.contains(where: { $0 != "*" && WebOrigin.isSame(origin, as: $0.utf8) }) {
             return String(decoding: origin, as: UTF8.self)
         }

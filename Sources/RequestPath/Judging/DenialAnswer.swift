@@ -3,12 +3,12 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The answer to a denial: a redirect to the sign-in page for a person, a challenge for a native app, a status and a
-/// reason id for a program.
+/// Answers denials. People are redirected to the sign-in page, native apps get a challenge, programs get a status and a reason
+/// id.
 extension RequestJudge {
     /// - Parameters:
-    ///   - session: The session that does not suffice. `nil` if there is no session.
-    ///   - asksApp: True if a native app can hand a session off here.
+    ///   - session: The session that was denied. `nil` if the request has no valid session.
+    ///   - asksApp: True if the answer may ask a native app for a transfer token.
     mutating func answer(
         to denial: Denial,
         of session: Session?,
@@ -29,7 +29,7 @@ extension RequestJudge {
             now: given.now
         )
         if case .signIn(let demand) = form {
-            // A refused transfer token has already been announced.
+            // A notice about a refused transfer token takes precedence.
             if self.findings.note == nil, case .cookie = self.credentials.presented,
                 let notice = SignInNotice(told: denial.reason, absence: self.findings.absence)
             {
@@ -43,20 +43,20 @@ extension RequestJudge {
         let page = wantsPage && !isForm ? given.ownTarget : given.pageBefore
         var native: NativeChallenge?
         if form == .challenge {
-            // The app's sign-in may suffice for a user who has no session here.
+            // Requirements are sent only if a session failed them. Without a session, the app's sign-in may meet them.
             var demands: [(name: String, value: String)] = []
             if case .forbidden = denial { demands = require.signInParameters }
             native = NativeChallenge(realm: given.hostURL, target: page, without: parameter, demanding: demands)
         }
         var fields = native?.fields ?? []
-        // A page for a native app has only the native challenge, because the app may read only the first challenge.
+        // A page for a native app gets one challenge only, because the app may read only the first challenge.
         let (isJudged, isProofScheme) = (self.credentials.presented != .none, self.credentials.isProofScheme)
         if native == nil || !wantsPage,
             let challenge = denial.challenge(require, isJudged: isJudged, isProofScheme: isProofScheme)
         {
             fields.insert(("WWW-Authenticate", challenge), at: 0)
         }
-        // A script sends its user to the sign-in page itself and adds the page to return to.
+        // A script sends its user to this sign-in page and adds the page to return to.
         let signsIn = form != .forbidden && provider?.signsIn == true
         var answer = LocalAnswer.problem(
             denial.reason,
@@ -65,20 +65,20 @@ extension RequestJudge {
             fields: fields
         )
         answer.response.native = native
-        // The account is shown only if the session was accepted. Otherwise, the cookie may be in someone else's hands.
+        // The account is shown only for an accepted session. A rejected cookie may be stolen.
         if wantsPage, form == .forbidden { answer.response.account = session.map { AccountText.of($0.identity) } }
-        // nginx may redirect scripts to the sign-in page, too, so every answer to nginx names the page.
+        // nginx may redirect any client to the sign-in page, so every answer to nginx contains the page's URL.
         if wantsPage || self.findings.dialect == .authRequest {
             let demand = StepUp.demand(require, denial, session, provider, given.now)
-            // In a native app, opening the page of the posted form again asks the app for another token.
+            // If the user opens the form's page again, the native app supplies a new token.
             answer.response.signIn =
                 native != nil && isForm ? page : SignInPath.leading(to: page.utf8, demanding: demand)
         }
         return CrossOrigin.readable(answer, given)
     }
 
-    /// Returns the answer to a session that does not suffice for the provider itself. A person is redirected to the
-    /// provider's page, and a program gets the provider's document.
+    /// Returns the answer if the provider demands more of its user, such as a second factor. A browser is redirected to the
+    /// provider's page. A program gets the provider's document.
     func answer(demanding demand: ProviderDemand, _ given: borrowing RoutedRequest) -> LocalAnswer {
         let isPage = given.head.knownMethod == .get || given.head.knownMethod == .head
         if isPage, given.route.settings.unauthenticated != .unauthorized, given.wantsPage,
@@ -97,17 +97,17 @@ extension RequestJudge {
 }
 
 extension RoutedRequest {
-    /// The path and query of this request, to return to after a sign-in. A transfer token is removed, because this
-    /// request could not use it: after the sign-in, the token could sign in another user.
+    /// The path and query of this request, for the return after a sign-in. The transfer token is removed: after the sign-in, it
+    /// could sign in another user.
     fileprivate var ownTarget: String {
         let target = String(decoding: self.head.target.bytes(in: self.base), as: UTF8.self)
         return ReturnTo.removing(self.configuration.settings.handoff.queryParameter, from: target) ?? "/"
     }
 
-    /// The page of this host that sent the request, from `Referer`. `/` if `Referer` does not name a page of the host.
+    /// The page of this host that sent the request, from `Referer`. `/` if `Referer` is missing or names another host.
     fileprivate var pageBefore: String {
         guard let referer = self.value(.referer) else { return "/" }
-        // The path begins at the third slash.
+        // The path begins at the third slash of a URL.
         let slashes = referer.indices.filter { referer[$0] == UInt8(ascii: "/") }
         let end = slashes.count > 2 ? slashes[2] : referer.endIndex
         guard WebOrigin.isSame(referer[..<end], as: self.host.origin) else { return "/" }

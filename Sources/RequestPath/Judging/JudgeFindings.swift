@@ -8,29 +8,30 @@ package import Settings
 package import SignOn
 package import Vocabulary
 
-/// The input that the driver lends to each step of a `RequestJudge`: the request's head and its circumstances.
+/// The input of each step of a `RequestJudge`. The driver (an exchange or `sallyport explain`) creates it and retains its
+/// objects.
 package struct JudgingContext {
     package let head: RequestHead
     /// The bytes to which the slices of the head refer.
     package let base: Bytes
-    /// The configuration, unchanged for all steps of a request.
+    /// The configuration. All steps of a request use the same one.
     package let configuration: PathConfiguration
-    /// The OAuth clients at the time of the step, kept by the driver.
+    /// The OAuth clients at the time of the step.
     package let clients: Pinned<ClientSnapshot>
     /// The address of the connection's peer.
     package let peer: IPAddress
-    /// The time by the clock of the store that keeps the sessions.
+    /// The current time of the session store's clock.
     package let now: UnixTime
     /// The machine's time, for values that apps compare with their own clocks.
     package let wallNow: UnixTime
-    /// Memory for a normalised path that differs from the path as sent. Used only within a step.
+    /// Memory for the normalised path, used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
-    /// The keys in DPoP proofs that were sent on this loop. `nil` if there is no loop, as in `sallyport explain`.
+    /// The loop's cache of keys in DPoP proofs. `nil` in `sallyport explain`.
     package let proofKeys: Pinned<DPoPKeyCache>?
-    /// The hosts under wildcards that clients have requested recently. The driver keeps the host of a request until the
-    /// request has ended, because no configuration contains such a host.
+    /// The hosts under wildcards that clients have requested recently. The driver retains the request's host, because no
+    /// configuration does.
     package let namedHosts: Pinned<NamedHostCache>
-    /// True if a field in which an untrusted peer names a client is to be recorded.
+    /// True if stray forwarding is to be recorded (`JudgeEvent.strayForwarding`).
     package let notesStrayForwarding: Bool
 
     package init(
@@ -60,22 +61,22 @@ package struct JudgingContext {
     }
 }
 
-/// The properties of a proxy that sent the request, as a check or for one of the gateway's own pages.
+/// The properties of a proxy that sent a check, or a browser's request for a page of the gateway.
 struct AskingProxy: OptionSet, Sendable {
     let rawValue: UInt8
 
-    /// The proxy names the client.
+    /// The proxy reports the client's address in header fields.
     static let namesClient = AskingProxy(rawValue: 1)
     /// The method of the head is the proxy's, not the client's.
     static let hidesMethod = AskingProxy(rawValue: 2)
     /// The proxy does not pass redirects on to the browser.
     static let dropsRedirects = AskingProxy(rawValue: 4)
-    /// The proxy shows the gateway's own pages instead of the app's pages.
+    /// If a check is for a page of the gateway, the proxy passes the page on to the browser.
     static let showsPages = AskingProxy(rawValue: 8)
 }
 
 extension JudgeFindings {
-    /// Records the properties of a check that has this form.
+    /// Records that the request is a check in this form.
     mutating func note(_ form: CheckForm) {
         self.dialect = form.dialect
         self.asker = .namesClient
@@ -94,30 +95,30 @@ package struct JudgeFindings {
         package static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The last step that began.
+    /// The step that began last.
     package internal(set) var stage = Stage.route
-    /// The dialect of the check. `nil` if the request is not a check.
+    /// The dialect of a forward-auth check. `nil` if the request is not a check.
     package var dialect: AuthorizationDialect?
-    /// The properties of the proxy that sent the request, as a check or for a page. Empty for any other request.
+    /// The properties of the proxy that sent a check or a request for a page. Empty for other requests.
     var asker: AskingProxy = []
     /// True for an ACME HTTP challenge over plain http to a host with https.
     var isPlainHTTP = false
-    /// True if the gateway's certificate does not cover the host, or if the client's has expired since the handshake.
+    /// True if the gateway's certificate does not cover the host, or the client's certificate has expired since the handshake.
     package var isMisdirected = false
-    /// The certificate of the client that sent the request. `nil` if the client has none or the request is a check. The
-    /// driver keeps the certificate, because a counted reference would cost every request.
+    /// The client's certificate. `nil` if the client has none or the peer is a proxy. The driver retains it, because counting
+    /// references is slow.
     package unowned(unsafe) var certificate: ClientCertificate?
     /// The gateway's own request id and, if a trusted proxy sent one, the proxy's request id.
     package var requestID: RequestID
-    /// The client's address as named by trusted peers, or otherwise the peer's address. `nil` until determined.
+    /// The client's address as reported by trusted peers, otherwise the peer's address. `nil` until determined.
     package internal(set) var clientAddress: IPAddress?
     /// The requested host. `nil` if the gateway does not serve it.
     package internal(set) var pinnedHost: Pinned<HostEntry>?
-    /// The route. No later step changes it. `nil` if the request reached no route.
+    /// The route. `nil` if the request was refused before, or is for an endpoint.
     package internal(set) var pinnedRoute: Pinned<RouteEntry>?
-    /// The configured path of the gateway's endpoint that the request is for. `nil` if the request is for no endpoint.
+    /// The configured path of the requested endpoint of the gateway. `nil` if the request is for an app.
     package internal(set) var endpoint: String?
-    /// The form of refusals at the requested endpoint. `nil` for problem documents, or pages for people.
+    /// The form of refusals at the requested endpoint. `nil` for problem documents and pages.
     package var envelope: RefusalEnvelope?
     /// The session whose identity the app sees. Set when the request is permitted.
     package var session: CachedSession?
@@ -125,19 +126,18 @@ package struct JudgeFindings {
     package internal(set) var isAssertionDue = false
     /// Field lines of the gateway that are added to any answer, including the app's.
     package var answerLines: [[UInt8]] = []
-    /// True if `answerLines` contains the cookie of a session that replaces the browser's session.
+    /// True if `answerLines` sets the cookie of a session that replaces the browser's session.
     package internal(set) var bringsSession = false
-    /// The CORS lines of the route or endpoint for the request's origin, added unless the app's answer has its own. Set
-    /// when the request is permitted or reaches an endpoint.
+    /// The CORS lines for the request's origin. Not added if the app sends CORS fields itself.
     package internal(set) var crossOriginLines: [UInt8] = []
-    /// A reason for the log that did not decide the request, such as the reason for refusing a transfer token.
+    /// A second reason for the log, such as why a transfer token was refused. It did not decide the request.
     package internal(set) var note: Reason?
-    /// Why the presented session no longer exists, if the client gets a less precise reason (`Reason.told`).
+    /// Why the presented session is gone, for the log. Set only if the client gets a vaguer reason (`Reason.told`).
     package internal(set) var absence: Reason?
     /// The result of a transfer token, for the log.
     package internal(set) var handoff: TransferTokenResult?
     package internal(set) var binding: JudgedBinding?
-    /// The identity field that could not be written. `nil` unless the request is refused for this reason.
+    /// The identity field for which the request is refused. `nil` if no field is the reason.
     package internal(set) var unwritableField: String?
     /// The events to be recorded, in order. The driver empties the list after recording them.
     package var events: [JudgeEvent] = []
@@ -149,14 +149,14 @@ package struct JudgeFindings {
     package var host: HostEntry? { self.pinnedHost?.counted }
     package var route: RouteEntry? { self.pinnedRoute?.counted }
 
-    /// Adds a field line to any answer, including the app's, unless the line was added before.
+    /// Adds a field line to any answer, including the app's, unless the line is already there.
     mutating func addLine(_ name: String, _ value: String) {
         self.addLine(Array("\(name): \(value)\r\n".utf8))
     }
 
-    /// Adds a complete field line to any answer, including the app's, unless the line was added before.
+    /// Adds a complete field line to any answer, including the app's, unless the line is already there.
     mutating func addLine(_ line: [UInt8]) {
-        // Two reasons may clear one cookie.
+        // Two steps may clear the same cookie.
         if !self.answerLines.contains(line) { self.answerLines.append(line) }
     }
 }
@@ -164,14 +164,13 @@ package struct JudgeFindings {
 /// An event that a step has noticed, to be recorded.
 package enum JudgeEvent {
     case audit(AuditEvent)
-    /// Session cookies with different values, and an event to be completed with the user of the sessions.
+    /// Session cookies with different values. The event still lacks the user (`AuditEvent.naming`).
     case ambiguousCookies([Slice], AuditEvent)
-    /// A transfer token that is not tried, with the reason.
+    /// A transfer token was refused for this reason without being consumed.
     case turnedAway(Reason, HandoffRequest)
-    /// A transfer token that the user is asked to confirm, with the reason. The reason is `nil` if users are always
-    /// asked.
+    /// The user is asked to confirm a transfer token, for this reason. `nil` if users are always asked.
     case asked(Reason?, HandoffRequest)
-    /// An untrusted peer has sent this field, which names the client of a proxy.
+    /// An untrusted peer sent this header, in which proxies report clients.
     case strayForwarding(field: String)
     /// No host has this name.
     case unknownHost(Slice)

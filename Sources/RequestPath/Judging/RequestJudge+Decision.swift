@@ -10,7 +10,7 @@ import Vocabulary
 extension RequestJudge {
     /// Asks for the session that the request presents, or decides without a session.
     ///
-    /// - Parameter hasCookieEnded: True if a transfer token has ended the cookie's session of another user.
+    /// - Parameter hasCookieEnded: True if a transfer token of another user has just ended the cookie's session.
     mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
         var evidence = Evidence(
@@ -172,10 +172,10 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether a native app can hand a session off here. The app's WebView must announce itself, the route's
-    /// client must accept tokens, and no rule may have just demanded a sign-in at the gateway.
+    /// Returns whether the answer may ask a native app for a transfer token. The WebView must announce itself, and the route's
+    /// client must accept tokens.
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
-        // nginx passes on the challenge of a 401 only.
+        // nginx passes on a challenge only with status 401.
         if case .forbidden = denial, self.findings.dialect == .authRequest { return false }
         guard given.route.settings.handoff, self.findings.note != .ruleSignInRequired,
             let client = given.client, client.takesTokens

@@ -5,7 +5,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The transfer tokens of one request. They are tried one after another. A class, because each step passes them on.
+/// The progress of trying the transfer tokens of one request: first the handoff cookie's token, then the query's.
 final class HandoffTrial {
     /// The treatment of a token in the query.
     enum ParameterTreatment {
@@ -27,13 +27,13 @@ final class HandoffTrial {
     var confirmed: ConfirmedToken?
     /// The treatment of `parameter`. `nil` if `parameter` is `nil`.
     var treatment: ParameterTreatment?
-    /// True while `parameter` is being tried, instead of a token from a handoff cookie.
+    /// True while `parameter` is being tried. False while a handoff cookie is being tried.
     var triesParameter = false
-    /// The values of the request's handoff cookies. All of them are cleared when one of them has been handled.
+    /// The values of the request's handoff cookies. All are cleared together.
     var cookieValues: [[UInt8]] = []
-    /// The browser's marks of handoff cookies that were handled before.
+    /// The value of the cookie that marks handoff cookies as handled.
     var marks: [UInt8] = []
-    /// The token that is being tried.
+    /// The request to consume the token that is being tried.
     var request: OutOfLine<HandoffRequest>?
     /// The browser's session on this host. `nil` before the look-up. The inner `nil` means that there is no session.
     var existing: CachedSession??
@@ -47,13 +47,10 @@ final class HandoffTrial {
     }
 }
 
-/// Selects the transfer token to consume, and continues with the outcome.
-///
-/// The cookie is tried before the query. Each is tried only if the client accepts tokens there. A refused token is
-/// removed, and the rest of the request stays unchanged. The browser's session continues, and a valid token in the
-/// query is used even if the cookie contains a stale token.
+/// Tries the transfer tokens: first the handoff cookie's token, then the query's. If a token is refused, the request continues
+/// without it.
 extension RequestJudge {
-    /// Handles the first transfer token. Returns `nil` if the request continues without one.
+    /// Begins with the first transfer token. Returns `nil` if the request continues without one.
     ///
     /// - Parameter page: The page of the gateway that the request is for. `nil` if it is for an app.
     mutating func beginHandoff(
@@ -62,17 +59,17 @@ extension RequestJudge {
     ) -> JudgeAction? {
         let isPreview = Navigation.isPreview(given.head, given.base)
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
-        // HEAD and subresources continue without the token, wherever it is.
+        // HEAD requests and subresources ignore transfer tokens.
         guard mayConsume || isPreview || Navigation.isSpeculative(given.head) else { return nil }
         if self.findings.asker.contains(.dropsRedirects) {
-            // This proxy drops the redirect that sets the session's cookie, so the token would be used up for nothing.
+            // The proxy would drop the redirect that sets the session's cookie, and the token would be lost.
             return self.credentials.handoffParameter == nil ? nil : .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let client = given.client,
             client.isKnown(to: given.host.settings.providers)
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter, page: page)
-        // A link on another site must not use the moved token: the token belongs to a different navigation.
+        // A cross-site navigation must not use a token that another navigation moved.
         if trial.parameter == nil, let token = self.credentials.movedToken, !given.isCrossSite {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
@@ -83,8 +80,7 @@ extension RequestJudge {
         self.findings.stage = .handoff
         trial.treatment = Self.treatment(of: trial, given)
         guard mayConsume else {
-            // A prefetch is refused so that the browser repeats the request when the user opens the page. A preview is
-            // refused so that the token is left for the user.
+            // Browsers repeat a refused prefetch when the user opens the page. A preview must not use up the user's token.
             return .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let token = cookies.first else { return self.tryParameter(trial, given) }
@@ -132,7 +128,7 @@ extension RequestJudge {
         guard let parameter = trial.parameter else { return nil }
         if !trial.client.takes(trial.confirmed?.transport ?? .query) { return .refuse(.handoffMethodNotAllowed) }
         if parameter.isRepeated { return .refuse(.handoffRepeated) }
-        // A moved token was confirmed by the user, or its transport needs no confirmation.
+        // A moved token needs no confirmation, or the user has confirmed it.
         if trial.isMoved { return .consume }
         switch given.judging.confirmation.treatment(isCrossSite: given.isCrossSite) {
         case .consume: return .consume
@@ -141,7 +137,7 @@ extension RequestJudge {
         }
     }
 
-    /// Decodes a token in a query. Some apps percent-encode every character that is neither a letter nor a digit.
+    /// Decodes a token from the query. Some apps percent-encode every character other than letters and digits.
     static func queryToken(_ value: Slice, _ base: Bytes) -> [UInt8] {
         let bytes = value.bytes(in: base)
         return bytes.contains(0x25) ? PercentCoding.leniently(bytes, plusIsSpace: false) : Array(bytes)
@@ -175,7 +171,7 @@ extension RequestJudge {
         return request
     }
 
-    /// Looks up the session of the browser's cookie, then consumes the token of `trial`.
+    /// Looks up the session of the browser's cookie, then consumes the token.
     private mutating func prepare(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         if let existing = trial.existing { return self.consume(trial, existing, given) }
         guard let cookie = self.credentials.cookies.session.value else { return self.askProvider(trial, given) }
@@ -183,7 +179,7 @@ extension RequestJudge {
         return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
     }
 
-    /// Looks up the session of the provider's own cookie. It applies if the browser has no session of the gateway.
+    /// Looks up the session of the provider's own cookie, then consumes the token.
     private mutating func askProvider(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         guard let cookie = self.credentials.cookies.provider.value else { return self.consume(trial, nil, given) }
         trial.isProvidersAsked = true
@@ -197,14 +193,13 @@ extension RequestJudge {
     {
         self.state = .ended
         if trial.isProvidersAsked {
-            // A session of another provider is ignored here. A session that does not suffice for its provider signs
-            // nobody in.
+            // Sessions of other providers, and sessions that need a second factor, are treated as no session.
             guard case .found(let existing) = answer, given.host.isFor(existing) else {
                 return self.consume(trial, nil, given)
             }
             return self.consume(trial, existing, given)
         }
-        // A session of another host is ignored here.
+        // A session that this host does not accept is treated as no session.
         guard answer.isUsable(on: given.host), case .found(let existing) = answer else {
             return self.askProvider(trial, given)
         }
@@ -268,7 +263,7 @@ extension RequestJudge {
                 self.findings.addLine(account.line(setting: mark))
             }
         case .renewed(let token, let session, _):
-            // This request continues with the old token, which stays valid for a moment.
+            // This request continues with the old session token. It stays valid for a short time.
             self.findings.bringsSession = true
             self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn, .unconfirmed:
@@ -288,7 +283,7 @@ extension RequestJudge {
         }
         self.endTrial(trial, given)
         if case .denied(let reason, let text) = outcome {
-            // The URL may contain the token. The browser's session is kept.
+            // The URL may contain the token, and must not reach other sites in `Referer`.
             let fields = [(name: "referrer-policy", value: "no-referrer")]
             return .answer(self.refusal(reason, explanation: text, given, fields: fields))
         }
@@ -296,11 +291,9 @@ extension RequestJudge {
         if trial.triesParameter || isSignedIn {
             return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
-        // No redirect here: a cookie that the gateway cannot clear would cause an endless loop. The request continues
-        // with the token in the query or with the browser's session.
+        // No redirect after a cookie's token: if the browser keeps the cookie, redirects would never end.
         if hasCookieEnded, trial.parameter != nil {
-            // The token in the cookie has ended another user's session. The user goes to the sign-in page, whatever the
-            // query contains.
+            // The cookie's token has ended the browser's session. The query's token is dropped, so that the user must sign in.
             return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
         if let action = self.tryParameter(trial, given) { return action }

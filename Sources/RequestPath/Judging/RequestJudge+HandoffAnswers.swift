@@ -5,7 +5,7 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Answers to transfer tokens: the cookies to clear, and the URL without the token.
+/// Makes the answers to transfer tokens, and clears the cookies that contain tokens.
 extension RequestJudge {
     /// Returns the distinct values of the handoff cookies that are not marked as handled.
     func handoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> [Slice] {
@@ -19,8 +19,7 @@ extension RequestJudge {
         return zip(values, trial.cookieValues).filter { !given.judging.handoff.isMarked($1, in: marks) }.map(\.0)
     }
 
-    /// Clears the request's handoff cookies and marks their values as handled. If the gateway cannot clear a cookie,
-    /// the value is ignored when the browser sends it again.
+    /// Clears the request's handoff cookies. Also marks their values as handled, in case the browser keeps a cookie.
     mutating func clearHandoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         let configuration = given.configuration
         for line in configuration.handoffClearing(of: given.host) { self.findings.addLine(line) }
@@ -29,7 +28,7 @@ extension RequestJudge {
         self.findings.addLine(handled.line(setting: marks))
     }
 
-    /// Clears all session cookies, because their values differ. None of them is used.
+    /// Clears all session cookies. Called if they have different values.
     mutating func clearSessionCookies(_ given: borrowing RoutedRequest) {
         for line in given.configuration.sessionCookie(of: given.host).clearingAll() {
             self.findings.addLine("Set-Cookie", line)
@@ -37,12 +36,11 @@ extension RequestJudge {
         self.findings.note = .credentialAmbiguousCookie
     }
 
-    /// Answers that the store is unavailable. The token may have been used although the store's answer was lost, so the
-    /// browser gets a cookie that makes a reload part of this attempt.
+    /// Answers that the store is unavailable. The token may be consumed already, so a cookie makes the browser's reload part of
+    /// this attempt.
     ///
-    /// A token in a cookie stays there. A token in a URL is moved into the attempt cookie, and the browser is
-    /// redirected to the URL without the token. If the store is still unavailable, the redirected request gets the 503.
-    /// A program's token stays in the URL, because not every program keeps cookies.
+    /// A token in a browser's URL is moved into the attempt cookie, and the browser is redirected to the URL without it. A
+    /// program's token stays in its URL, because not every program keeps cookies.
     mutating func postpone(
         _ trial: HandoffTrial,
         _ error: StoreError,
@@ -55,9 +53,7 @@ extension RequestJudge {
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
             if given.wantsPage {
-                // The token that could not be tried may come from the cookie. The query's token may then still need the
-                // user's confirmation, or be refused. If it were moved, the next navigation would try it, even if
-                // another site made the link to this page.
+                // Only a token that needs no confirmation is moved: moved tokens are consumed without asking the user.
                 if case .consume = trial.treatment,
                     let token = parameter.value.map({ Self.queryToken($0, given.base) }), AttemptCookie.canHold(token)
                 {
@@ -73,8 +69,8 @@ extension RequestJudge {
         return answer
     }
 
-    /// Redirects (303) to the page that asks the user to confirm, with a cookie that keeps the token. Returns `nil` if
-    /// the token does not fit into the cookie or cannot be a token.
+    /// Redirects (303) to the page that asks the user to confirm, with a sealed cookie that contains the token. Returns `nil`
+    /// if the cookie cannot hold the token.
     ///
     /// - Parameter reason: The reason for asking the user. `nil` if users are always asked.
     mutating func askToConfirm(
@@ -99,8 +95,8 @@ extension RequestJudge {
         return .redirect(to: given.hostURL + HandoffPath.path)
     }
 
-    /// Redirects to the confirmation page for a token of another account than the browser's last one. From then on,
-    /// only the sealed cookie contains the token. Returns `nil` if users are not asked or the cookie cannot hold it.
+    /// Asks the user to confirm a token of another account than the browser's last one. Returns `nil` if users are not asked or
+    /// the cookie cannot hold the token.
     mutating func askAboutAccount(
         _ request: HandoffRequest,
         _ trial: HandoffTrial,
@@ -113,7 +109,7 @@ extension RequestJudge {
         return answer
     }
 
-    /// Ends the trial and removes its token from the browser.
+    /// Ends the trial and clears the cookies of its token.
     mutating func endTrial(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         self.state = .ended
         if !trial.triesParameter { self.clearHandoffCookies(trial, given) }
@@ -122,7 +118,7 @@ extension RequestJudge {
         }
     }
 
-    /// Records for the log why a token signed nobody in, and makes the sign-in page show a notice.
+    /// Records for the log why a token was refused, and makes the sign-in page show a notice.
     mutating func noteRefusal(_ reason: Reason, _ given: borrowing RoutedRequest) {
         self.findings.note = reason
         self.announce(.handoff, given)
@@ -136,8 +132,8 @@ extension RequestJudge {
         self.findings.addLine(cookie.line(setting: notice.value))
     }
 
-    /// Returns the mark of the account that the browser used last. `nil` if the browser sends no mark. If the browser
-    /// sends several marks, the result matches no account.
+    /// Returns the mark of the account that the browser used last. `nil` if the browser sends no mark. Several marks match no
+    /// account.
     func lastAccount(_ given: borrowing RoutedRequest) -> Secret? {
         guard self.credentials.cookies.hasCompanion, let line = given.head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
@@ -148,18 +144,17 @@ extension RequestJudge {
         return LastAccount.mark(marks)
     }
 
-    /// Redirects (303) to the requested URL, byte for byte, without the handoff parameter. The token leaves the address
-    /// bar before any page is loaded.
+    /// Redirects (303) to the requested URL, byte for byte, without the handoff parameter.
     mutating func withoutParameter(_ trial: HandoffTrial, _ reason: Reason?, _ given: borrowing RoutedRequest)
         -> LocalAnswer
     {
         self.clearMovedToken(trial, given)
-        // The path is appended to the gateway's own origin, so that a path such as `//evil` stays a path.
+        // The gateway's own origin comes first, so that a path such as `//evil` stays a path.
         return .redirect(to: given.hostURL + given.targetWithoutHandoff, reason: reason)
     }
 
-    /// Redirects (303) to the host on which users sign in. That host also signs the browser in and sends it back to the
-    /// requested URL. Returns `nil` if this is not configured or not possible.
+    /// Redirects (303) to the sign-in host, where the browser is signed in, too, and sent back to the requested URL. Returns
+    /// `nil` if `handoff.share` is off or the sign-in host cannot be used.
     mutating func onwards(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> LocalAnswer? {
         guard let share = given.judging.share else { return nil }
         let page = HandoffShare.Page(host: given.host.publicURL.authority, target: given.targetWithoutHandoff)
@@ -168,7 +163,7 @@ extension RequestJudge {
         return .redirect(to: link.host.origin + TicketPath.adopting(from: page.host, link.text))
     }
 
-    /// Clears the cookie of a moved token. Otherwise, the redirect to the requested URL would be repeated endlessly.
+    /// Clears the cookie of a moved token. Otherwise, the next request would try the token again.
     private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         if trial.isMoved {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())

@@ -59,8 +59,8 @@ extension RequestJudge {
         return rendered
     }
 
-    /// Adds the lines about the client's certificate to `identity` (`nil` if there are no lines about a user). The
-    /// session does not keep the certificate's lines, because another connection may have another certificate.
+    /// Adds the lines about the client's certificate to `identity`. They are not cached with the session, because its
+    /// connections may have different certificates.
     static func adding(
         _ certificate: ClientCertificate,
         to identity: IdentityLines?,

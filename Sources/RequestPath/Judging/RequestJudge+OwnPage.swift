@@ -1,10 +1,9 @@
 import Endpoints
 import Settings
 
-/// Signs users in with their transfer tokens on a page of the gateway.
+/// Consumes the transfer tokens in requests for pages of the gateway.
 extension RequestJudge {
-    /// Handles the transfer token of a request to one of the gateway's pages as the route of `/` does, and then calls
-    /// the page.
+    /// Consumes the request's transfer token with the settings of the route for `/`, then calls the page.
     mutating func handOff(
         before page: OutOfLine<EndpointCall>,
         on host: HostEntry,
@@ -32,7 +31,7 @@ extension RequestJudge {
         }
     }
 
-    /// Ends the use of a route for a page of the gateway, whose request is logged and counted under the page's path.
+    /// Removes the route that `handOff` has set. The log and the metrics show the page's path instead.
     mutating func leaveRoute() {
         if case .ended = self.state, self.findings.endpoint != nil { self.findings.pinnedRoute = nil }
     }

@@ -3,9 +3,9 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Judges proofs that the sender of a token has the key to which the token is bound (RFC 9449 7).
+/// Verifies DPoP proofs: the sender of a token must have the key to which the token is bound (RFC 9449 7).
 extension RequestJudge {
-    /// Judges whether a session's token is presented with a valid proof.
+    /// Judges the proof that came with a session's token.
     ///
     /// - Returns: The next action. `nil` if no proof is needed.
     mutating func judgeProof(for session: CachedSession, _ given: borrowing RoutedRequest) -> JudgeAction? {
@@ -39,7 +39,7 @@ extension RequestJudge {
         }
     }
 
-    /// Continues after a proof was redeemed. `refusal` is `nil` if the proof was not used before.
+    /// Continues after the redemption of a proof. `refusal` is `nil` if the proof was not used before.
     package mutating func proofRedeemed(_ refusal: DPoPRefusal?, _ given: JudgingContext) -> JudgeAction {
         guard case .redeeming(let session) = self.state,
             case .explicit(let token) = self.credentials.presented

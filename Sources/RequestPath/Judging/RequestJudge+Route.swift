@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Determines where a request goes: its host, client address, path, and endpoint or route.
 extension RequestJudge {
-    /// Sets the route. It then never changes. Returns an action if the request has no route or is for an endpoint.
+    /// Chooses the route. Returns an action if the request has no route or is for an endpoint.
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
@@ -22,11 +22,11 @@ extension RequestJudge {
         return end
     }
 
-    /// Sets the route on `host`. Returns an action if the request has no route or is for an endpoint.
+    /// Chooses the route on `host`. Returns an action if the request has no route or is for an endpoint.
     @inline(__always)
     private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
-        // The field must not be sent over plain http (RFC 6797 7.2).
+        // `Strict-Transport-Security` must not be sent over plain http (RFC 6797 7.2).
         if let line = configuration.strictTransport, host.publicURL.isHTTPS, !self.findings.isPlainHTTP {
             self.findings.answerLines.append(line)
         }
@@ -58,7 +58,7 @@ extension RequestJudge {
             case .none:
                 break
             }
-            // Another proxy passes on a browser's request. A page of the gateway then takes precedence over a route.
+            // If a proxy passes on a browser's request, the pages of Authelia's portal take precedence over routes.
             if !self.findings.asker.isEmpty, self.findings.dialect == nil,
                 let answer = self.portalAnswer(reading, method, given, host)
             {
@@ -67,7 +67,7 @@ extension RequestJudge {
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
                 self.findings.pinnedRoute = route
-                // Keep this form: an optional action from a branch would be copied for each request.
+                // Do not return an optional action from `use`: it would be copied for each request.
                 if route.use({ $0.upstreamIndex == nil }), self.findings.dialect == nil {
                     return self.portalAnswer(reading, method, given, host) ?? self.refuseRoute(.routeNotForwarded)
                 }
@@ -76,7 +76,7 @@ extension RequestJudge {
                 }
                 return nil
             case .notFound:
-                // A listener for operators has no app and no start page.
+                // Only a listener for operators has `anyHost`. It has no app and no start page.
                 let isForOperators = configuration.routes.anyHost != nil
                 return self.refuseRoute(
                     .routeNotFound,
@@ -90,7 +90,8 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether the app has no path for the request or its `Destination`. Called on routes that change paths.
+    /// Returns whether the path or the `Destination` field lies outside the paths of the app. Called on routes that change
+    /// paths.
     @inline(never)
     private static func isOutside(_ route: RouteEntry, _ head: RequestHead, _ base: Bytes, on host: HostEntry) -> Bool {
         if route.prefixes?.fits(head.path.bytes(in: base)) == false { return true }
@@ -108,7 +109,7 @@ extension RequestJudge {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.endpoint = endpoint.path
         self.findings.envelope = endpoint.envelope
-        // Most endpoints use something up, such as a code.
+        // Early data may be a replay, and most endpoints use up a code or token.
         if head.line(.earlyData) != nil { return self.refuseRoute(.requestEarlyData) }
         if let readers = endpoint.readers, let preflight = self.admitReaders(readers, of: endpoint, given) {
             return .answer(preflight)
@@ -135,8 +136,7 @@ extension RequestJudge {
         return endpoint.usesTransferTokens ? self.handOff(before: call, on: host, given) : .collect(call)
     }
 
-    /// Answers a request for another product's portal, at a path that no app would answer. Returns `nil` for other
-    /// paths.
+    /// Answers a request for a page of Authelia's portal. Returns `nil` for any other path.
     @inline(never)
     private mutating func portalAnswer(
         _ reading: PathReading,
@@ -152,8 +152,7 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether a check of this path is refused. Another proxy must not forward the gateway's own paths to an
-    /// app, and the answer to a check cannot replace the pages at these paths.
+    /// Returns whether a check of this path is refused. Proxies must not forward the gateway's own paths to an app.
     @inline(never)
     private func isNotAsked(
         of reading: PathReading,
@@ -162,15 +161,14 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> Bool {
         let match = given.configuration.endpoints.match(reading, method: method, host: host)
-        // Only GET, because a check does not contain the client's body.
+        // A check has no body of the client, so only GET is possible.
         if self.findings.asker.contains(.showsPages), given.head.knownMethod == .get, case .endpoint = match {
             return false
         }
         return match.isThere
     }
 
-    /// Records the CORS fields of the endpoint for the request's origin. Any answer will contain these fields. Returns
-    /// the answer if the request is a preflight.
+    /// Sets the CORS fields of the endpoint for the request's origin. Returns the answer if the request is a preflight.
     private mutating func admitReaders(
         _ readers: CrossOriginReaders,
         of endpoint: Endpoint,
@@ -187,7 +185,7 @@ extension RequestJudge {
         return LocalAnswer(readers.preflight(from: origin, methods: endpoint.methods, requestID: requestID))
     }
 
-    /// Answers 421 and closes the connection. Even a client that does not know this status then opens a new connection.
+    /// Answers 421 and closes the connection, so that every client retries on a new connection.
     private func refuseConnection() -> JudgeAction {
         .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
     }
@@ -215,7 +213,7 @@ extension RequestJudge {
         return rule.client(of: given.head, given.base, peer: given.peer)
     }
 
-    /// Returns the client's address as named by the proxies that send checks and by earlier proxies on the way.
+    /// Returns the client's address as reported by the proxies that send checks.
     @inline(never)
     private func addressFromProxy(_ given: JudgingContext) -> IPAddress {
         guard let checks = given.configuration.authorization else { return given.peer }
@@ -238,8 +236,7 @@ extension RequestJudge {
         return nil
     }
 
-    /// Returns a trusted proxy's request id if the id is short and consists of token characters. Other ids must not
-    /// reach logs and answers.
+    /// Returns a trusted proxy's request id. `nil` if the id is too long or contains anything but token characters.
     @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),

@@ -6,7 +6,7 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// Judges one request up to its permit, without I/O. Each step returns what it needs and continues with the result.
+/// Judges one request up to its permit, without I/O. Each step returns an action, and continues with the action's result.
 ///
 /// ```
 ///   head ─▶ route ─▶ credentials ─┬────────────────────────────▶ session ─▶ decision ─▶ permitted
@@ -15,13 +15,11 @@ package import Vocabulary
 ///                                        ▲            │
 ///                                        └────────────┘  the token in the query, after the token in the cookie
 /// ```
-/// If a session's token is bound to a key, its proof is redeemed (`redeeming`), and the session is looked up again
-/// (`proven`). Every step may end with an answer instead. The request waits for its driver in `session`, `existing`,
-/// `consuming`, `redeeming` and `proven`. The route is fixed before credentials are read. They are read only once.
+/// If a session's token is bound to a key, its proof is redeemed (`redeeming`), and the session is looked up again (`proven`).
+/// Every step may end with an answer instead.
 ///
-/// The driver lends the head and its bytes to each step. The judge keeps only slices. The judge reads no clock and does
-/// no I/O. Time, peer and configuration come from `JudgingContext`, and events to be recorded are in `findings`. The
-/// judge creates random values only for handoffs: secrets of attempts and confirmations, seals of cookies and links.
+/// The judge reads no clock. Of the head it keeps slices only, because the driver lends the bytes to each step. Random values
+/// are created only for handoffs.
 package struct RequestJudge {
     /// The results so far. The driver applies and logs them, and uses them to forward the request.
     package var findings: JudgeFindings
@@ -47,12 +45,12 @@ package struct RequestJudge {
         case ended
     }
 
-    /// - Parameter requestID: The gateway's own id. A trusted proxy's id is added to it in `findings`.
+    /// - Parameter requestID: The gateway's own id.
     package init(requestID: RequestID) {
         self.findings = JudgeFindings(requestID: requestID)
     }
 
-    /// Returns the client's address as named by trusted peers, or otherwise the peer's address.
+    /// Returns the client's address as reported by trusted peers, otherwise the peer's address.
     func address(_ given: borrowing RoutedRequest) -> IPAddress { self.findings.clientAddress ?? given.peer }
 
     // MARK: Events
@@ -72,7 +70,7 @@ package struct RequestJudge {
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
-        // Most proxies would take this answer to a check as permission for the preflight, or would drop the answer.
+        // Only ext_authz gets the answer to a preflight. Other proxies would take it as permission, or drop it.
         if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
             let cors = given.route.preflight(given.head), let origin = given.value(.origin)
         {
@@ -103,8 +101,8 @@ package struct RequestJudge {
         return self.askForSession(given)
     }
 
-    /// Returns whether a replay of the request could do harm: the request may change something or use up a transfer
-    /// token. Requests that a client sends before its handshake has ended can be replayed (RFC 8470 2.1).
+    /// Returns whether a replay of the request could change something or use up a transfer token. Early data can be replayed
+    /// (RFC 8470 2.1).
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
         !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
             || self.credentials.hasTransferToken
@@ -137,9 +135,9 @@ package struct RequestJudge {
         }
     }
 
-    /// Continues after the failed look-up of a session, use of a transfer token or redemption of a proof.
+    /// Continues after a store or provider was unavailable.
     ///
-    /// - Parameter reason: The reason for the refusal: the store or a provider is unavailable.
+    /// - Parameter reason: The reason for the refusal.
     package mutating func unavailable(
         _ error: StoreError,
         _ reason: Reason,
@@ -158,7 +156,7 @@ package struct RequestJudge {
         }
     }
 
-    /// Returns a refusal that scripts of other origins may read if the route allows it.
+    /// Returns a refusal with the route's CORS fields.
     ///
     /// - Parameters:
     ///   - explanation: The operator's explanation for the user. `nil` for the text of the reason.
@@ -189,7 +187,7 @@ package enum JudgeAction: ~Copyable {
     case redeem(OutOfLine<DPoPProof>)
     /// Read the body, then let the endpoint answer.
     case collect(OutOfLine<EndpointCall>)
-    /// Forward the request with these identity lines. `nil` if there is no session whose identity the app may see.
+    /// Forward the request with these identity lines. `nil` if there are none.
     case permitted(Permit, identity: IdentityLines?)
     case answer(LocalAnswer)
 }

@@ -4,12 +4,10 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A request with its route, as it is lent to each step of its judge. Contains the driver's context, the listener's
-/// judging profile, and the route and host that were found.
+/// A request with its route, lent to each step of its judge.
 ///
-/// Its references are not counted, so it must never be deinitialised. Therefore only `lend` can create a value, in
-/// memory that is freed without deinitialisation, and a step can neither copy, move nor keep the borrowed value.
-/// (Measured: `unowned(unsafe)` properties or addresses count four to six more references per request.)
+/// References are not counted, so no value may be deinitialised: only `lend` creates one, in memory that is freed without
+/// deinitialisation. `unowned(unsafe)` properties instead count four to six more references per request (measured).
 struct RoutedRequest: ~Copyable {
     let head: RequestHead
     /// The bytes to which the slices of the head refer.
@@ -46,7 +44,7 @@ struct RoutedRequest: ~Copyable {
         Unmanaged.passUnretained(object).takeRetainedValue()
     }
 
-    /// Lends the request to `step`. The caller keeps everything that the request refers to until `step` has returned.
+    /// Lends the request to `step`. The caller retains everything that the request refers to until `step` has returned.
     @inline(__always)
     fileprivate static func lend(
         _ given: JudgingContext,
@@ -81,8 +79,7 @@ struct RoutedRequest: ~Copyable {
 }
 
 extension RequestJudge {
-    /// Lends the request with its route to the next step. Route, host and judging profile belong to the configuration,
-    /// which `given` keeps.
+    /// Lends the request with its route to the next step. The driver retains the route and the host.
     @inline(__always)
     mutating func onRoute(
         _ given: JudgingContext,

@@ -2,18 +2,18 @@ package import AddressIntelligence
 package import NIOCore
 package import Transport
 
-/// An accepted client on its way to the loop of its connection. The deadline of its first request always runs from the
-/// time of acceptance.
+/// An accepted client that is handed over to the loop of its connection. The deadline of its first request runs from
+/// `acceptedAt`.
 package struct AcceptedClient: Sendable {
     let peer: IPAddress
-    /// The client's place. `nil` while the place is only reserved, because the peer has yet to name the client.
+    /// The client's place in the connection limits. `nil` if the PROXY header must first name the client.
     let place: ConnectionGate.Place?
     let acceptedAt: NIODeadline
     let listener: ListenerProfile
     let gate: ConnectionGate
 
-    /// Gives the reserved place to `peer`, unless `peer` is a proxy that will name a client. If the client is refused,
-    /// releases the place and returns `nil`.
+    /// Takes the reserved place for `peer`, unless `peer` will send a PROXY header. Returns `nil` and releases the place if the
+    /// client is refused.
     ///
     /// - Parameters:
     ///   - role: The role of the listener.
@@ -48,7 +48,8 @@ package struct AcceptedClient: Sendable {
         self.gate = gate
     }
 
-    /// Opens the connection, without a `ClientOpening` if it begins with HTTP/1. Called on the connection's loop.
+    /// Opens the connection. A `ClientOpening` comes first, unless the connection begins with HTTP/1. Called on the
+    /// connection's loop.
     ///
     /// - Parameter stream: The client's stream, not started yet.
     package func open(_ stream: any ClientByteStream, on loop: PathLoop) {

@@ -10,7 +10,7 @@ extension ClientOpening {
     private static let mostBytes = 32_768
     private static let mostBytesWithCertificate = 65_536
 
-    /// Reads the client's first message before anything is computed for the client.
+    /// Reads the client's first message. Refuses the client if no certificate or no protocol fits.
     func readHello(_ buffer: inout ByteBuffer, _ tls: ListenerTLS) {
         switch buffer.withUnsafeReadableBytes({ ClientHello.read($0) }) {
         case .incomplete: break
@@ -30,7 +30,7 @@ extension ClientOpening {
         }
     }
 
-    /// Records a handshake of the client's address. False if the address has begun too many handshakes.
+    /// Counts a handshake for the client's address. False if the address has begun too many handshakes.
     var mayShakeHands: Bool {
         guard let place = self.place else { return false }
         if place.beginsHandshake(now: self.loop.now) { return true }
@@ -38,7 +38,7 @@ extension ClientOpening {
         return false
     }
 
-    /// Asks the loop to begin the handshake in this turn or a later turn. Until then, nothing more is read.
+    /// Asks the loop to begin the handshake. Reading pauses if the loop has no time in this turn.
     func awaitTurn() {
         if !self.loop.begin(self) { self.stream.pause() }
     }
@@ -80,12 +80,12 @@ extension ClientOpening {
         self.loop.handshakeEnded(result)
         if let bytes { self.stream.writeAndFlush(bytes) }
         self.stage = .refused
-        // The connection stays open for a moment, because closing at once could destroy the answer.
+        // Closing at once could make the client lose the answer.
         self.input = nil
         self.stream.endOutput()
     }
 
-    /// TLS alerts that the gateway sends itself, because the library has not started yet (RFC 8446 6.2).
+    /// TLS alerts that the gateway sends before the TLS library has started (RFC 8446 6.2).
     private enum Alert: UInt8 {
         case internalError = 80
         case unrecognizedName = 112
@@ -110,12 +110,12 @@ extension ClientOpening {
 extension ClientOpening: AwaitedHandshake {}
 
 extension ClientOpening {
-    /// Called when the handshake has succeeded. From now on, the stream can send, and the client's bytes follow.
+    /// Called when the handshake has succeeded. The stream can send from now on.
     func handshakeEnded(_ agreement: TLSAgreement) {
         guard self.stage == .handshake, let greeting = self.greeting else { return }
         var certificate: ClientCertificate?
         if let der = agreement.clientCertificate {
-            // The certificate of a resumed session was verified when the session began.
+            // In a resumed session, the certificate was verified earlier and may have expired since.
             guard let read = ClientCertificate(der: der), read.notAfter > self.loop.wallNow else {
                 self.loop.handshakeEnded(.clientCertificate)
                 return self.stream.close()
@@ -123,7 +123,7 @@ extension ClientOpening {
             certificate = read
         }
         self.loop.handshakeEnded(agreement.flight.isResumed ? .resumed : .ok)
-        // On a listener for any name, every certificate is right for every requested host.
+        // On a listener for any name, any certificate may be shown for any requested host.
         let takesAnyName = self.client.listener.settings?.takesAnyName == true
         self.facts = ClientFacts(
             proxy: self.preamble,
@@ -137,7 +137,7 @@ extension ClientOpening {
         self.stage = .choice
         var none = ByteBuffer()
         self.begin(&none)
-        // Nothing else acknowledges the client's last handshake message: the library sends tickets with later bytes.
+        // Otherwise, nothing would acknowledge the client's last handshake message: the library sends tickets with later bytes.
         if agreement.flight.isTLS13 || agreement.flight.isResumed {
             (self.stream as? TLSClientStream)?.acknowledge(on: self.loop)
         }

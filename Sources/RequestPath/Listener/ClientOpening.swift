@@ -3,15 +3,15 @@ import NIOCore
 import Settings
 import Transport
 
-/// A client's connection before its first request. The first bytes show who the client is and which protocol it uses.
-/// Then an HTTP connection replaces the opening on the loop and uses the remaining bytes.
+/// A client's connection before its first request. The first bytes show who the client is and which protocol it uses. Then an
+/// HTTP connection replaces the opening on the loop.
 ///
 /// ```
 ///   preamble ─▶ hello ─▶ waiting ─▶ handshake ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
-///      │          └ TLS: the client's first message, the wait for a turn to compute, and the handshake
+///      │          └ TLS: the client's first message, the wait until the loop has time, and the handshake
 ///      └ a proxy names the client (PROXY protocol)
 /// ```
-/// An opening is treated as a silent client: it is among the first to be closed when connections reach their limit.
+/// At the connection limit, openings are among the first connections to be closed.
 final class ClientOpening {
     enum Stage {
         case preamble, hello, waiting, handshake, choice
@@ -21,8 +21,8 @@ final class ClientOpening {
         case over
     }
 
-    /// The time in which a proxy must name a client. The standard requires at least 3 seconds, so that a lost segment
-    /// can be sent again.
+    /// The time within which a proxy must send its PROXY header. The standard requires at least 3 seconds, so that a lost
+    /// segment can be sent again.
     static let preambleTime = TimeAmount.seconds(5)
 
     let client: AcceptedClient
@@ -33,14 +33,14 @@ final class ClientOpening {
     var stage: Stage
     /// The deadline of the current stage.
     private(set) var deadline: NIODeadline
-    /// The client's place. `nil` while the place is only reserved, because the proxy has not named the client yet.
+    /// The client's place in the connection limits. `nil` until the PROXY header has named the client.
     private(set) var place: ConnectionGate.Place?
-    /// The PROXY header that the peer has sent. `nil` if there is no header about a client.
+    /// The PROXY header. `nil` if the peer has sent none, or one without a client (`LOCAL`).
     var preamble: ProxyPreamble?
     var facts: ClientFacts?
     /// The client's first TLS message and the certificate chosen for it.
     var greeting: (hello: ClientHello?, choice: ListenerTLS.Choice)?
-    /// Received bytes that are kept until more have arrived or the handshake begins.
+    /// Received bytes, kept until more bytes arrive or the handshake begins.
     var input: ByteBuffer?
     var listIndex = -1
 

@@ -1,7 +1,7 @@
 import NIOCore
 
 /// A handler between TLS and the socket until the handshake has ended. It reads the agreed parameters, and closes the
-/// connection of a client that sends too much.
+/// connection if the client sends too many bytes.
 final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -11,7 +11,7 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
     private(set) var flight = ServerFlight()
     /// The number of bytes that the client may still send.
     private var room: Int
-    /// Set when the handshake has succeeded.
+    /// True once the handshake has succeeded.
     var isOver = false
 
     init(room: Int) {
@@ -28,7 +28,7 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = context.channel
         context.fireChannelRead(NIOAny(first))
         guard channel.isActive else { return }
-        // The first request may be read together with the client's last handshake message. No limit applies to it here.
+        // The bytes after the handshake belong to the first request. They are not limited here.
         guard self.isOver else { return context.close(promise: nil) }
         channel.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
     }

@@ -3,17 +3,16 @@ import NIOCore
 import Transport
 
 extension Listener {
-    /// The maximum number of waits for the kernel's queue to be empty. Each wait lasts one `moment`.
+    /// The maximum number of checks whether the kernel's queue is empty.
     private static let mostMoments = 50
 
-    /// Admits no new connections and accepts those that are already in the kernel's queue.
+    /// Admits no new connections, and accepts the connections in the kernel's queue.
     ///
-    /// Closing a listening socket resets the connections in its queue, together with their requests. A proxy must not
-    /// retry a POST that it has sent on such a connection. Therefore the kernel drops segments that open a connection
-    /// (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty. After `close`, the kernel refuses new connections.
-    /// Returns at once if the system has no such filters.
+    /// Closing a listening socket resets the connections in its queue, and a proxy must not retry a POST after a reset.
+    /// Therefore, a socket filter (`SO_ATTACH_FILTER`, socket(7)) drops new connections until the queue is empty. Returns at
+    /// once if the system has no socket filters.
     ///
-    /// - Parameter moment: The minimum time to wait for connections that are being opened.
+    /// - Parameter moment: The time to wait before each check of the queue.
     package func takeLast(within moment: Duration) async {
         guard await self.option({ Self.setFilter($0) }) else { return }
         for _ in 0..<Self.mostMoments {
@@ -75,7 +74,7 @@ private struct FilterProgram {
             Instruction(code: 0x06, operand: 0),
             Instruction(code: 0x06, operand: .max),
         ]
-        // Never freed, because the kernel may read it until the process ends.
+        // Never freed, because the constant may be used until the process ends.
         let memory = UnsafeMutableBufferPointer<Instruction>.allocate(capacity: program.count)
         _ = memory.initialize(from: program)
         return FilterProgram(count: UInt16(program.count), address: UInt(bitPattern: memory.baseAddress))

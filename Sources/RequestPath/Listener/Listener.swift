@@ -22,7 +22,7 @@ package struct ListenerError: Error, CustomStringConvertible {
         case EADDRNOTAVAIL: "this machine has no such address"
         case EACCES: "ports below 1024 need the capability CAP_NET_BIND_SERVICE; choose another port"
         case let code?: String(cString: strerror(code))
-        // The zone of an IPv6 address is not an interface.
+        // For example, the zone of an IPv6 address is not an interface.
         case nil where error is SocketAddressError.UnknownHost: "this machine has no such address"
         case nil: "\(error)"
         }
@@ -134,8 +134,8 @@ package final class PathLoops: Sendable {
         }
     }
 
-    /// Closes the connections of `clearing`, a share on each loop. Then calls `done` on one of the loops with the
-    /// number of closed connections.
+    /// Closes as many idle connections as `clearing` demands, spread over all loops. Then calls `done` on one of the loops with
+    /// the number of closed connections.
     func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
         let share = (clearing.count + self.all.count - 1) / self.all.count
         let results = Mutex((left: self.all.count, closed: 0))
@@ -174,15 +174,14 @@ private struct AcceptorParts: Sendable {
     let role: ListenerRole
 }
 
-/// Accepts the clients that the gate admits. At the limit, the acceptor stops accepting: clients wait in the backlog,
-/// and no descriptor is used to refuse them.
+/// Accepts the clients that the gate admits. At the limit, clients wait in the kernel's backlog and use no descriptors.
 private final class Acceptor: ClientAcceptor {
     private let socket: ListeningSocket
     private let loop: TransportLoop
-    /// The gateway's part of `loop`.
+    /// The `PathLoop` that runs on `loop`.
     private let pathLoop: PathLoop
     private let parts: AcceptorParts
-    /// True while the acceptor waits for the gate to call `wake`, when a client has left.
+    /// True while the acceptor waits for a free place (`wake`).
     private var isAwaited = false
 
     /// Creates an acceptor. Called on `loop`.
@@ -217,7 +216,7 @@ private final class Acceptor: ClientAcceptor {
         guard let clearing = gate.beginClearing(now: now) else { return }
         let acceptor = NIOLoopBound(self, eventLoop: self.loop)
         self.parts.loops.close(clearing) { count in
-            // `cleared` is true if too few were closed. Without a timer, only the next new client would start a search.
+            // `cleared` returns true if too few connections were closed.
             if gate.cleared(count, now: .now()) {
                 // Connections that are busy now may be idle soon.
                 acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom(.now()) }
@@ -227,13 +226,13 @@ private final class Acceptor: ClientAcceptor {
         }
     }
 
-    /// Searches again if new clients have already taken the freed places. Without places, no client starts a search.
+    /// Closes more connections if new clients have already taken the freed places.
     private func makeRoomIfAwaited() {
         if self.isAwaited { self.makeRoom(.now()) }
     }
 
     func accepted(_ descriptor: Int32, from address: IPAddress) {
-        // The place is reserved before another client is accepted. On the connection's loop, it would be too late.
+        // Reserved before the next client is accepted, and so not on the connection's loop.
         self.gate.reserve()
         let now = NIODeadline.now()
         let client = AcceptedClient(
@@ -258,7 +257,7 @@ private final class Acceptor: ClientAcceptor {
     }
 
     func acceptingFailed() {
-        // No descriptors are left, despite the reserve. A pause avoids a busy loop.
+        // No file descriptors are left. A pause avoids a busy loop.
         self.parts.loops.ranOutOfFiles()
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.socket.resume() }
     }

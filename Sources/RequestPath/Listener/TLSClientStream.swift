@@ -77,7 +77,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     func close() {
         guard self.observer == nil else { return self.socket.close() }
-        // Tells the client that the data is complete, without waiting for the client's close_notify.
+        // Tells the client that the data is complete. Does not wait for the client's close_notify.
         self.socket.close(behind: self.endOutput)
     }
 

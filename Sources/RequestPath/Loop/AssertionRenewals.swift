@@ -2,15 +2,15 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// Signs a new assertion for each session whose current assertion has reached half of its lifetime. Signs after the
-/// requests of the turn have been sent, so that no request waits for a signature. Confined to its loop.
+/// Renews assertions at half of their lifetime, at the end of a turn, so that no request waits for a signature. Confined to its
+/// loop.
 ///
-/// A signature takes some 30 microseconds. If many are due at once, the loop makes a few and serves its connections
-/// before the next few. Old assertions are sent in the meantime, for up to another quarter of their lifetime.
+/// A signature takes some 30 microseconds. The loop makes a few at a time and serves its connections in between. Old assertions
+/// are sent in the meantime.
 final class AssertionRenewals {
     /// The number of signatures made before the loop continues.
     private static let batch = 4
-    /// The pause between two batches, for serving connections. Without a delay, the next batch would run first.
+    /// The pause between two batches. Without a delay, the next batch would run before the waiting connections.
     private static let pause = TimeAmount.milliseconds(1)
 
     private struct Due {

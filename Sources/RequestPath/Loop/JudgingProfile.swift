@@ -4,13 +4,13 @@ package import Observability
 package import Sessions
 package import SignOn
 
-/// The parts with which a listener's requests to apps are judged and users are described to apps.
+/// The objects that judge a listener's requests to apps.
 package final class JudgingProfile: Sendable {
     let audit: AuditStream
     package let identity: IdentityProfile
     let handoff: HandoffConsumer
     let confirmation: HandoffConfirmation
-    /// Makes links that sign a browser in on the sign-in host, too (`handoff.share`). `nil` if handoffs are not shared.
+    /// Makes links that also sign a browser in on the sign-in host (`handoff.share`). `nil` if handoffs are not shared.
     let share: HandoffShare?
     let devices: DeviceObserver
     /// The countries of addresses for the audit stream. `nil` if countries are unknown.

@@ -18,7 +18,7 @@ package final class LoopSessions {
         self.streams = StreamSessions(loop: loop, resolver: resolver, clock: clock)
         let holders = SessionHolders(cache: resolver.cache)
         self.holders = holders
-        // An invalidation of all sessions (`.all`) ends no stream. The next sweep reads the streams' sessions again.
+        // Invalidating all sessions (`.all`) ends no stream: the next sweep reads the streams' sessions again.
         resolver.cache.onInvalidation = { [unowned holders] in holders.end($0) }
         self.streams.onGone = { [unowned holders] in holders.end(Endings([.session($0)])) }
         self.streams.onUnreadable = { [unowned holders] in holders.giveUp($0) }

@@ -7,7 +7,7 @@ package import Settings
 import SignOn
 import Vocabulary
 
-/// The settings in the form of the request path. Created at start and by each reload, immutable, shared by all loops.
+/// The settings in the form that the request path needs. Immutable and shared by all loops. Each reload creates a new one.
 package final class PathConfiguration: Sendable {
     /// The timeouts of the settings as `TimeAmount`, and the minimum rate of a request's body.
     package struct Timeouts: Sendable {
@@ -33,7 +33,7 @@ package final class PathConfiguration: Sendable {
     package let targets: [UpstreamTarget]
     package let endpoints: EndpointTable
     package let metrics: PathMetricIDs
-    /// Begins at 1 and grows with each reload. Identity lines that were prepared in another generation are not used.
+    /// Begins at 1 and grows with each reload. Identity lines of another generation are not used.
     package let generation: UInt64
     let limits: LimitSettings
     let timeouts: Timeouts
@@ -114,7 +114,7 @@ package final class PathConfiguration: Sendable {
         self.responseParser = ResponseParser(
             names: FieldNames(
                 roles: FieldNames.responseRoles,
-                // Only the gateway's own names. Apps may send fields with the other managed names.
+                // Only the gateway's own names: apps may send fields with the other managed names.
                 managedNames: (judging?.identity.ownNames ?? [])
                     + (settings.strictTransport == nil ? [] : ["strict-transport-security"]),
                 managedPrefixes: ["x-sallyport-"]
@@ -181,8 +181,8 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// Returns the provider at which the host's user signs in. `nil` if no provider is configured. If users can choose
-    /// and the user is unknown, prefers a provider that accepts no demands, so that no demand makes the sign-in fail.
+    /// Returns the provider at which the host's user signs in. `nil` if none is configured. If an unknown user can choose,
+    /// prefers a provider that accepts no demands, because a demand could make the sign-in fail.
     ///
     /// - Parameters:
     ///   - session: The session of the user. `nil` if it is not known who signs in.
@@ -206,7 +206,7 @@ package final class PathConfiguration: Sendable {
             || host.settings.providers.contains { self.settings.provider(named: $0)?.asksForPasswords == true }
     }
 
-    /// Returns the answer. In a redirect to a page of the gateway, replaces the path by the path that browsers use.
+    /// Returns the answer. A redirect to a page of the gateway gets the public path of the page (`pages.base`).
     func placing(_ answer: LocalAnswer) -> LocalAnswer {
         let pages = self.settings.pages
         guard !pages.base.isEmpty,

@@ -21,7 +21,7 @@ package final class PathLoop: TurnEndTask {
     let accessLog: AccessLog?
     /// The tracer. `nil` if nothing is traced.
     let tracer: Tracer?
-    // The properties of the tracer that nearly all requests need.
+    // Copied from `tracer`, because nearly all requests need these values.
     let isTraced: Bool
     /// True if requests without a trace begin a trace.
     let beginsTraces: Bool
@@ -37,7 +37,7 @@ package final class PathLoop: TurnEndTask {
     var protocolScratch: AnyObject?
     /// The time for deadlines, exact to a quarter of a second.
     private(set) var now: NIODeadline
-    /// The time of the session store for lifetimes of sessions, exact to a quarter of a second.
+    /// The time of the session store, exact to a quarter of a second.
     private(set) var sessionNow: UnixTime
     /// The machine's time for logs and `Date`, exact to a quarter of a second.
     private(set) var wallNow: UnixTime
@@ -46,9 +46,9 @@ package final class PathLoop: TurnEndTask {
     /// True after SIGTERM. Connections then close after their answers.
     private(set) var isDraining = false
     private(set) var closesIdle = false
-    /// True after `onStrayForwarding` was called, because an untrusted peer sent a field that names a client.
+    /// True after `onStrayForwarding` was called.
     private(set) var hasNotifiedStrayForwarding = false
-    /// Called at most once, with the name of a field in which an untrusted peer names a client, and with the peer.
+    /// Called at most once, for stray forwarding: an untrusted peer has sent a header in which proxies report clients.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
     /// Called at most once a minute, with a name that no host has, the names of the hosts, and the peer.
@@ -58,7 +58,8 @@ package final class PathLoop: TurnEndTask {
     /// Called with a notice about the PROXY header of a peer.
     package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
 
-    /// The loop on this thread that counts and reports openings of connections. `nil` if this loop does it.
+    /// The gateway's loop on this thread, which counts and reports handshakes and PROXY headers. `nil` if this loop does so
+    /// itself.
     package var openings: PathLoop?
 
     private let handshakes = HandshakeQueue()
@@ -149,7 +150,7 @@ package final class PathLoop: TurnEndTask {
         ) { _ in loop.value.sweep() }
     }
 
-    /// Reads the clocks. Requests use these times until the next call. Also called after the store's clock was set.
+    /// Reads the clocks. Requests use these times until the next call.
     package func readClocks() {
         self.now = .now()
         self.sessionNow = self.sessionClock.now()
@@ -160,7 +161,7 @@ package final class PathLoop: TurnEndTask {
 
     private func sweep() {
         self.readClocks()
-        // Backwards, because the last connection takes the index of a connection that ends here.
+        // Backwards, because the last connection moves to the index of a connection that ends here.
         var index = self.connections.count - 1
         while index >= 0 {
             if index < self.connections.count { self.connections[index].sweep(self.now) }
@@ -175,13 +176,12 @@ package final class PathLoop: TurnEndTask {
     /// True while connections to apps are not kept, because the system recently ran out of file descriptors.
     var isShortOfFiles: Bool { self.now < self.shortOfFilesUntil }
 
-    /// Records that the system has run out of file descriptors. Idle connections to apps must then be closed, because
-    /// HTTP/2 streams may use more descriptors than there are clients.
+    /// Records that the system has run out of file descriptors. For 5 seconds, no idle connection to an app is kept.
     func ranOutOfFiles() {
         self.shortOfFilesUntil = self.now + .seconds(5)
     }
 
-    /// Frees the heads and buffers that a burst needed. Keeps one head and one buffer per request since the last call.
+    /// Frees spare heads and buffers after a burst. Keeps one head and one buffer per request since the last call.
     private func shrink() {
         let needed = Int(clamping: self.requestSequence &- self.requestsBeforeShrink)
         self.spareHeads.shrink(to: needed)
@@ -226,9 +226,8 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: The end of a turn
 
-    /// Sends the written bytes of `connection` at the end of this turn, together with the bytes of other connections.
-    /// Otherwise, the system's code for sending and the code for judging would displace each other in the core's
-    /// instruction cache at every request.
+    /// Sends the written bytes of `connection` at the end of this turn, together with the bytes of other connections. This
+    /// keeps the code for judging in the core's instruction cache.
     func flushSoon(_ connection: any TurnEndSender) {
         self.unflushed.append(connection)
         self.awaitTurnEnd()
@@ -338,8 +337,8 @@ package final class PathLoop: TurnEndTask {
         return 0
     }
 
-    /// Keeps a connection to an app that no exchange uses any longer, but that has unsent bytes. `hasParted` closes the
-    /// connection when everything is sent or the app accepts nothing, and returns true after closing.
+    /// Keeps a connection to an app until its last bytes are sent. Each sweep calls `hasParted` until it has closed the
+    /// connection and returns true.
     func part(_ hasParted: @escaping (_ now: NIODeadline) -> Bool) {
         self.parting.append(hasParted)
     }
@@ -370,8 +369,8 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Reload
 
-    /// Applies a new configuration. Exchanges that have begun keep the old configuration. An app keeps its connections
-    /// unless it is now reached in another way.
+    /// Applies a new configuration. Exchanges that have begun keep the old configuration. Connections to an app stay open
+    /// unless the way to reach the app has changed.
     package func adopt(_ configuration: PathConfiguration) {
         self.readClocks()
         let former = self.configuration.targets

@@ -2,8 +2,7 @@ package import Observability
 package import Settings
 import Vocabulary
 
-/// The ids of the request path's metrics in one configuration. Created once and read by every loop. A class, because a
-/// copy would count a reference to each list.
+/// The ids of the request path's metrics in one configuration. Read by every loop.
 package final class PathMetricIDs: Sendable {
     package enum Outcome: Int, CaseIterable, Sendable {
         /// Forwarded, or answered by an endpoint.
@@ -16,8 +15,7 @@ package final class PathMetricIDs: Sendable {
         var label: String { "\(self)" }
     }
 
-    /// `requests[route, class and outcome]`. The routes are followed by the gateway's own endpoints and by "none", for
-    /// requests that match neither.
+    /// `requests[route, class and outcome]`. The rows are the routes, the gateway's endpoints, and "none" for other requests.
     fileprivate let requests: CounterTable
     fileprivate let durations: [HistogramID]
     /// `decisions[route, reason]`. The last column is "allowed".
@@ -123,7 +121,7 @@ package final class PathMetricIDs: Sendable {
         self.servers = apps.map { app in
             app.others.isEmpty ? [] : app.servers.map { ServerMetricIDs(registry, app.name, $0.origin) }
         }
-        // The only server of an app may have a name with several addresses.
+        // A single server is included only if its name may have several addresses.
         self.serverNames = apps.filter { !$0.others.isEmpty || $0.first.isNamed }.flatMap { app in
             app.servers.map { [app.name, $0.origin] }
         }
@@ -131,7 +129,7 @@ package final class PathMetricIDs: Sendable {
         self.registry = registry
     }
 
-    /// Limits each scrape to the servers of the configuration in use at the time of the scrape.
+    /// Limits each scrape to the servers of the current configuration.
     package static func showServers(in registry: MetricsRegistry, of used: @escaping @Sendable () -> PathMetricIDs) {
         for family in [MetricNames.serverInFlight, MetricNames.serverEjections, MetricNames.serverOut] {
             registry.show(family) { used().serverNames }
@@ -141,15 +139,15 @@ package final class PathMetricIDs: Sendable {
         }
     }
 
-    /// Returns the metrics of an app's servers, for its pools. A single server has metrics from the first call on.
+    /// Returns the metrics of an app's servers. Creates the metrics of an app's only server.
     func servers(of upstream: Int) -> [ServerMetricIDs] {
         guard self.servers[upstream].isEmpty else { return self.servers[upstream] }
         let names = self.firstNames[upstream]
         return [ServerMetricIDs(self.registry, names[0], names[1])]
     }
 
-    /// Returns the gauge of the requests that wait for a connection to an app. Pools keep it, because a reload may
-    /// assign the app's index to another app.
+    /// Returns the gauge of the requests that wait for a connection to an app. Pools keep the gauge, because a reload may
+    /// change the app's index.
     func upstreamQueue(_ upstream: Int) -> GaugeID { self.upstreamQueues[upstream] }
 
     @inline(__always)
@@ -248,7 +246,7 @@ final class PathMetrics {
             case .denied(let reason): Self.reasonIndex[reason, default: self.ids.allowed]
             case nil: nil
             }
-        // All ids are read first. Otherwise, the object with the ids would be retained for the calls that count.
+        // All ids are read first. Otherwise, each call that counts would retain `ids`.
         let (inFlight, request) = (self.ids.inFlight, self.ids.request(index, status, outcome))
         let (duration, decided) = (self.ids.durations[index], column.map { self.ids.decision(index, $0) })
         self.shard.add(inFlight, -1)
@@ -258,7 +256,7 @@ final class PathMetrics {
         return slot
     }
 
-    /// Adds a recorded trace as an exemplar to the counted duration of its request.
+    /// Adds a recorded trace to the duration of its request, as an exemplar.
     ///
     /// - Parameter slot: The slot that counted the duration.
     @inline(__always)
@@ -267,13 +265,13 @@ final class PathMetrics {
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
 
-    /// Counts a device that the live binding would reject if its action were not only to log.
+    /// Counts a device that the live binding would reject, on a route that only logs mismatches.
     func bindingWouldReject(_ binding: BindingMode) {
         guard let index = BindingMode.judged.firstIndex(of: binding) else { return }
         self.shard.increment(self.ids.bindingWouldReject[index])
     }
 
-    /// The dialects in the order of `checks`. Stored, because `allCases` would make a new array for each check.
+    /// The dialects in the order of `checks`. Stored, because `allCases` makes a new array.
     private static let dialects = AuthorizationDialect.allCases
 
     /// - Parameter dialect: The dialect of the check. `nil` if the check was not understood.

@@ -25,26 +25,26 @@ package struct TraceProfile: Sendable {
     }
 }
 
-/// A request's part of a recorded trace. Objects are reused, so that a request allocates none.
+/// The spans of one request in a recorded trace. Objects are reused.
 final class RequestTrace: TracedRequest {
     private unowned let tracer: Tracer
     var id: TraceID
     /// The gateway's own span of the request.
     var span: UInt64 = 0
-    /// The span at the app in the last attempt. It is the parent of the app's spans.
+    /// The span of the last attempt to reach the app. It is the parent of the app's own spans.
     var appSpan: UInt64 = 0
     /// The sender's span from `traceparent`. 0 if the trace begins here.
     var parent: UInt64 = 0
-    /// The trace context named by an untrusted client.
+    /// The trace context that an untrusted client has sent.
     var link: TraceContext?
     /// The `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
-    /// The attributes about the connection and the head. The requests of a connection mostly share these attributes.
+    /// The attributes about the connection and the head. Most requests of a connection share them.
     private let words = SpanBuffer(capacity: 512)
-    /// The end of the client's address in `words`. `connectionEnd` is the end of the connection's part. 0 at first.
+    /// The ends of the client's address and of the attributes about the connection in `words`. 0 at first.
     private var clientEnd = 0
     private var connectionEnd = 0
-    /// The range of the user agent in `words`. `path` is the range of the path. Empty if there is no value.
+    /// The ranges of the user agent and the path in `words`. Empty if there is no value.
     private var userAgent = 0..<0
     private var path = 0..<0
     private var version = SpanWords.Version.http11
@@ -54,8 +54,8 @@ final class RequestTrace: TracedRequest {
     private(set) var method = KnownMethod.other
     /// The start of the current attempt to reach the app. `nil` if there is no attempt.
     var attemptBegan: NIODeadline?
-    /// The server that was tried last. Kept between requests: the connection's next request usually tries this server
-    /// again, and releasing the reference costs more than the memory.
+    /// The server that was tried last. Kept between requests, because the next request usually tries the same server, and
+    /// releasing the reference is slow.
     var server: UpstreamServer?
     /// The time at which the attempt's answer was complete.
     var attemptEnded: NIODeadline?
@@ -125,7 +125,7 @@ final class RequestTrace: TracedRequest {
         self.words.attribute("http.request.method_original", UnsafeRawBufferPointer(beginning))
     }
 
-    /// Returns whether the last request had this user agent and version. Also false if writing changed the user agent.
+    /// Returns whether the last request had this user agent and version. Also false if the recorded user agent was changed.
     @inline(__always)
     private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: SpanWords.Version) -> Bool {
         guard version == self.version, userAgent.count == self.userAgent.count else { return false }
@@ -182,7 +182,7 @@ final class RequestTrace: TracedRequest {
     }
 }
 
-/// The words that nearly all spans share. Tracers keep them, because each use of a global checks its initialisation.
+/// The keys and attributes that nearly all spans share. Tracers keep a reference, because using a global is slower.
 final class SpanWords: Sendable {
     enum Version {
         case http10, http11, http2
@@ -226,8 +226,8 @@ final class SpanWords: Sendable {
         SpanRun { $0.attribute("http.request.method", method) }
     }
 
-    /// Returns the attribute `http.request.method` and the beginning of a span's name. All other methods share `_OTHER`
-    /// and `HTTP`, because a client can invent any number of methods.
+    /// Returns the attribute `http.request.method` and the beginning of a span's name. Unknown methods share `_OTHER` and
+    /// `HTTP`, because a client can invent any number of methods.
     @inline(__always)
     func method(_ method: KnownMethod) -> (name: StaticString, run: SpanRun) {
         switch method {
@@ -266,7 +266,7 @@ package final class Tracer {
         self.queue = queue
     }
 
-    /// Begins a request's part of a trace.
+    /// Begins the trace of a request.
     ///
     /// - Parameters:
     ///   - parent: The sender's span. 0 if the trace begins here.
@@ -282,7 +282,7 @@ package final class Tracer {
         let trace: Pinned<RequestTrace>
         if let own = kept.map({ Pinned($0) }) { trace = own } else { trace = self.make(id, of: peer, &kept) }
         let span = self.log.nextSpan()
-        // The complement serves as a second id, as unique as another call of `nextSpan` would be.
+        // The complement of `span` is a second unique id.
         trace.use { $0.reset(id, span: span, appSpan: ~span, parent: parent) }
         return trace
     }

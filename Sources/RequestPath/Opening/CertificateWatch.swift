@@ -1,13 +1,13 @@
 package import Settings
 
-/// Applies the certificates of a source: first certificates for listeners without one, and renewed certificates.
+/// Applies the first and the renewed certificates of a source to listeners.
 package struct CertificateWatch: Sendable {
     /// The outcome of one check of the source.
     package enum Outcome: Sendable {
         case unchanged
         /// These settings are now in use.
         case renewed(TLSSettings)
-        /// The source has no usable certificates. The previous ones stay in use.
+        /// The source has no usable certificates. The previous certificates stay in use.
         case kept(String)
         /// The listeners still have no certificate and refuse their clients. `nil` if the source gives no reason.
         case missing(String?)
@@ -23,7 +23,7 @@ package struct CertificateWatch: Sendable {
     ///
     /// - Parameters:
     ///   - listeners: The listeners. They share one set of TLS settings.
-    ///   - whole: The complete settings, of which the TLS settings are a part.
+    ///   - whole: The complete settings.
     package func look(at listeners: [ListenerTLS], for whole: Settings) -> Outcome {
         guard let settings = listeners.first?.settings else { return .unchanged }
         let isMissing = settings.certificates.isEmpty
@@ -31,7 +31,7 @@ package struct CertificateWatch: Sendable {
             guard let renewed = try self.source.certificates(for: settings) else {
                 return isMissing ? .missing(nil) : .unchanged
             }
-            // While a host has no certificate, new certificates are always used. After that, they must cover all hosts.
+            // If the current certificates cover all hosts, new certificates must cover them, too.
             if settings.fault(for: whole) == nil, let fault = renewed.fault(for: whole) { throw fault }
             guard renewed != settings else { return .unchanged }
             try ListenerTLS.replace(listeners, by: renewed)

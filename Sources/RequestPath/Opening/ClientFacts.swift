@@ -2,12 +2,11 @@ import Cryptography
 import Observability
 import Vocabulary
 
-/// The facts about a client that were found while its connection was opened. Made once per connection and never
-/// changed. A connection with neither TLS nor a PROXY header has no facts.
+/// The facts about a client from its TLS handshake and its PROXY header. Made once per connection.
 package final class ClientFacts: Sendable {
     /// The members about the client in each access line of the connection.
     let logged: AccessMembers
-    /// The proxy's id of the connection. The connection's request ids begin with it. `nil` if there is no usable id.
+    /// The beginning of all request ids of the connection: the proxy's id of the connection. `nil` if there is no usable id.
     let requestIDs: [UInt8]?
 
     /// The facts from the TLS handshake. `nil` if the client does not use TLS.
@@ -45,7 +44,7 @@ package final class ClientFacts: Sendable {
         self.requestIDs = values.uniqueID.flatMap { RequestID.isFit($0) ? $0 : nil }
     }
 
-    /// Returns whether the client's certificate has expired since the handshake. A new handshake would fail.
+    /// Returns whether the client's certificate has expired since the handshake.
     func hasExpired(at now: UnixTime) -> Bool { self.certificate.map { $0.notAfter <= now } ?? false }
 
     /// Returns whether the certificate shown to the client covers the requested host. True without TLS, and on a

@@ -2,8 +2,7 @@ package import Settings
 
 /// The first message of a client's TLS handshake (RFC 8446 4.1.2), as far as it affects the choice of a certificate.
 ///
-/// The TLS library reads and validates the same bytes again. If this reader finds another name than the library, only
-/// the choice of the certificate is affected.
+/// The TLS library validates the bytes again. An error here can only affect the choice of the certificate.
 package struct ClientHello: Equatable, Sendable {
     package enum Reading: Equatable, Sendable {
         /// More bytes are needed.
@@ -16,7 +15,7 @@ package struct ClientHello: Equatable, Sendable {
         case complete(ClientHello?)
     }
 
-    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if invalid.
+    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if missing or invalid.
     package private(set) var serverName: String?
     /// The protocols that the client offers (RFC 7301). `nil` if the client offers none.
     package private(set) var protocols: [String]?
@@ -27,17 +26,17 @@ package struct ClientHello: Equatable, Sendable {
         let rawValue: UInt16
 
         static let tls13 = Abilities(rawValue: 1 << 0)
-        /// Set if the client offers a TLS 1.2 suite of the gateway for an ECDSA key. `suitesRSA` is set for an RSA key.
+        /// The client offers one of the gateway's TLS 1.2 suites for ECDSA keys.
         static let suitesECDSA = Abilities(rawValue: 1 << 1)
         static let suitesRSA = Abilities(rawValue: 1 << 2)
-        /// Set if the client lists signature schemes (`schemeP256` to `schemePKCS1`).
+        /// The client lists signature schemes.
         static let schemes = Abilities(rawValue: 1 << 3)
         static let schemeP256 = Abilities(rawValue: 1 << 4)
         static let schemeP384 = Abilities(rawValue: 1 << 5)
         static let schemeP521 = Abilities(rawValue: 1 << 6)
         static let schemePSS = Abilities(rawValue: 1 << 7)
         static let schemePKCS1 = Abilities(rawValue: 1 << 8)
-        /// Set if the client lists groups (`groupP256` to `groupP521`).
+        /// The client lists groups.
         static let groups = Abilities(rawValue: 1 << 9)
         static let groupP256 = Abilities(rawValue: 1 << 10)
         static let groupP384 = Abilities(rawValue: 1 << 11)
@@ -116,7 +115,7 @@ package struct ClientHello: Equatable, Sendable {
         return String(decoding: bytes, as: UTF8.self).lowercased()
     }
 
-    /// Records the suites of `ServerFlight.suiteName` (RFC 5289, RFC 7905).
+    /// Records which of the gateway's TLS 1.2 suites the client offers (RFC 5289, RFC 7905).
     private mutating func noteSuites(_ list: HelloReader) {
         list.forEachPair { suite in
             switch suite {
@@ -166,8 +165,8 @@ package struct ClientHello: Equatable, Sendable {
         list.forEachPair { version in if version == 0x0304 { self.abilities.insert(.tls13) } }
     }
 
-    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, a signature scheme names the
-    /// key's curve. In earlier versions, the suite names the kind of key, and the groups list the curve (RFC 8422 5.1).
+    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, signature schemes decide. In earlier
+    /// versions, suites and groups decide, too (RFC 8422 5.1).
     package func takes(_ certificate: CertificateFacts) -> Bool {
         let isTLS13 = self.abilities.contains(.tls13)
         guard certificate.isECDSA else {
@@ -185,7 +184,7 @@ package struct ClientHello: Equatable, Sendable {
             && self.hasAny(of: group, named: .groups)
     }
 
-    /// Returns whether the client has one of these abilities. If the client lists none of this kind, it may have any.
+    /// Returns whether the client has one of the wanted abilities. Also true if the client sends no list of this kind.
     private func hasAny(of wanted: Abilities, named kind: Abilities) -> Bool {
         !self.abilities.contains(kind) || !self.abilities.isDisjoint(with: wanted)
     }

@@ -5,7 +5,7 @@ import Settings
 package enum ListenerRole: Sendable {
     /// Serves clients. The value is the listener's index in `listen`.
     case clients(Int)
-    /// Serves proxies that send checks about their own clients' requests (`authorization.listen`).
+    /// Serves proxies that send forward-auth checks (`authorization.listen`).
     case checks
     /// Redirects clients to https (`redirect_http`).
     case redirects
@@ -15,7 +15,7 @@ package enum ListenerRole: Sendable {
 package enum RequestService: Sendable {
     /// Requests are judged, and forwarded to an app or answered by an endpoint.
     case apps
-    /// Requests are checks in which another proxy asks about the requests of its own clients (`Authorizing`).
+    /// Requests are forward-auth checks by other proxies (`Authorizing`).
     case checks
     /// Requests are redirected to https.
     case redirects
@@ -25,7 +25,7 @@ package enum RequestService: Sendable {
 final class ListenerProfile: Sendable {
     let service: RequestService
     let settings: ListenerSettings?
-    /// The peers that name their clients in a header. `nil` if the listener does not use the PROXY protocol.
+    /// The proxies that send PROXY headers. `nil` if the listener does not use the PROXY protocol.
     private let namers: CIDRSet?
     private let refusesOthers: Bool
     /// True if connections begin with TLS, or if their first bytes decide between HTTP/1 and HTTP/2.
@@ -47,9 +47,9 @@ final class ListenerProfile: Sendable {
         self.hasPrelude = settings?.isSecure == true || settings?.protocols.contains(.plainHTTP2) == true
     }
 
-    /// The way in which a connection of a peer begins.
+    /// Whether a peer sends a PROXY header.
     enum Greeting {
-        /// The peer sends no header.
+        /// The peer sends no PROXY header.
         case own
         /// The peer sends a PROXY header that names the client.
         case named
@@ -75,7 +75,7 @@ package enum ProxyResult: String, CaseIterable, Sendable {
     case malformed
     /// The header was not complete in time.
     case late
-    /// The peer may not name clients.
+    /// The listener accepts no connection from this peer.
     case refused
 }
 

@@ -5,11 +5,11 @@ package import Vocabulary
 
 /// The TLS of one listener: one `NIOSSLContext` per certificate, chosen by the client's first message.
 ///
-/// Each certificate has its own context, instead of one context that exchanges its certificate during the handshake.
-/// The choice then takes no extra turn of the loop, and a session is resumed only with the certificate it began with.
-/// All contexts trust the listener's client authorities: no name in a handshake can bypass them (CVE-2025-23419).
+/// Each certificate has its own context. A session is resumed only with the certificate it began with.
+///
+/// All contexts trust the listener's client authorities. A client cannot bypass them with another name (CVE-2025-23419).
 package final class ListenerTLS: Sendable {
-    /// A certificate with its context. A class, because each handshake passes it on several times.
+    /// A certificate with its context.
     package final class Choice: Sendable {
         let context: NIOSSLContext
         /// The contents of the certificate. `nil` if they have not been read.
@@ -32,7 +32,7 @@ package final class ListenerTLS: Sendable {
     package let clientCertificates: ClientCertificates
     /// True if the first certificate is used for names that no certificate contains.
     private let takesAnyName: Bool
-    /// Read in each handshake. A `Mutex` would ask the system for the thread's id on every locking.
+    /// Not a `Mutex`, because each handshake takes the lock and a `Mutex` asks the system for the thread's id.
     private let state: NIOLockedValueBox<State>
 
     /// Creates the contexts. Blocks, so it must not be called on an event loop. If the settings have no certificates,
@@ -51,8 +51,8 @@ package final class ListenerTLS: Sendable {
         )
     }
 
-    /// Returns the TLS of a listener: one of `former` if nothing has changed, so that sessions can be resumed. If the
-    /// settings have no certificates, the certificates that a `CertificateSource` has added to `former` stay in use.
+    /// Returns the TLS of a listener. If nothing has changed, returns one of `former`, so that sessions can be resumed. If the
+    /// settings have no certificates, the certificates in use stay.
     package static func make(
         _ settings: TLSSettings,
         _ listener: ListenerSettings,
@@ -75,10 +75,10 @@ package final class ListenerTLS: Sendable {
     /// True while the listener waits for its first certificate.
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
-    /// Replaces the certificates of all listeners for new connections. Blocks, so it must not be called on an event
-    /// loop. Earlier sessions cannot be resumed, because the old contexts have sealed the tickets of these sessions.
+    /// Replaces the certificates of all listeners for new connections. Earlier sessions cannot be resumed. Blocks, so it must
+    /// not be called on an event loop.
     ///
-    /// - Throws: `ListenerTLSError`, without having changed any listener.
+    /// - Throws: `ListenerTLSError`. No listener is changed then.
     package static func replace(_ listeners: [ListenerTLS], by settings: TLSSettings) throws(ListenerTLSError) {
         let choices = try listeners.map { tls throws(ListenerTLSError) in
             try self.choices(settings, tls.protocols, tls.clientCertificates)
@@ -101,7 +101,7 @@ package final class ListenerTLS: Sendable {
         guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
             return nil
         }
-        // A second certificate may have the names of the default certificate and another kind of key.
+        // The default certificate may have a twin with the same names and another kind of key.
         let twins = any.facts.map { facts in choices.filter { $0.facts?.title == facts.title } } ?? []
         return Self.best(of: [[any], twins], for: hello, now: now)
     }

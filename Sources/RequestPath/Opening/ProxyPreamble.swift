@@ -11,7 +11,7 @@ package struct ProxyPreamble: Equatable, Sendable {
         case complete(ProxyPreamble)
     }
 
-    /// The client of the proxy's connection.
+    /// The client that the header reports.
     package enum Meaning: Equatable, Sendable {
         /// The client is the proxy itself, or is unknown. The peer's address is used as the client's address.
         case local
@@ -53,7 +53,7 @@ package struct ProxyPreamble: Equatable, Sendable {
         bytes.starts(with: self.signature) || bytes.starts(with: self.word)
     }
 
-    /// Reads the header at the start of `bytes`. The result does not depend on how many reads deliver the header.
+    /// Reads the header at the start of `bytes`.
     package static func read(_ bytes: UnsafeRawBufferPointer) -> Reading {
         guard let first = bytes.first else { return .incomplete }
         return first == self.signature[0] ? self.readBinary(bytes) : self.readLine(bytes)

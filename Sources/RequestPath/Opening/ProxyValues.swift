@@ -3,7 +3,7 @@
 package struct ProxyValues: Equatable, Sendable {
     /// The name that the client requested in its TLS handshake.
     package private(set) var authority: [UInt8]?
-    /// The proxy's name for the connection, at most 128 bytes.
+    /// The proxy's id of the connection, at most 128 bytes.
     package private(set) var uniqueID: [UInt8]?
     /// Whether the client used TLS with the proxy.
     package private(set) var isTLS = false

@@ -20,7 +20,7 @@ struct ServerFlight: Equatable {
             switch kind {
             case 22: self.readMessages(record)
             case 21: break
-            // In TLS 1.3 a ChangeCipherSpec has no meaning. One follows a HelloRetryRequest (RFC 8446 D.4).
+            // In TLS 1.3, a ChangeCipherSpec has no meaning. It follows a HelloRetryRequest (RFC 8446 D.4).
             case 20 where self.isTLS13: break
             // A ChangeCipherSpec or encrypted data ends the part that is read.
             default: self.isEncrypted = true
@@ -40,7 +40,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// Reads a ServerHello. A HelloRetryRequest before it has equal suite, version and group (RFC 8446 4.1.4).
+    /// Reads a ServerHello or a HelloRetryRequest. Both have the same suite, version and group (RFC 8446 4.1.4).
     private mutating func readHello(_ message: HelloReader) {
         var message = message
         guard message.skip(34), message.vector(1) != nil, let suite = message.number(2), message.skip(1) else { return }

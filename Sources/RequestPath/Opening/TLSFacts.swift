@@ -2,9 +2,7 @@ import Cryptography
 import Observability
 import Settings
 
-/// The facts about a client that its TLS handshake has revealed.
-///
-/// A part of `ClientFacts`, made once per connection.
+/// The facts about a client from its TLS handshake.
 struct TLSFacts {
     private let agreement: TLSAgreement
     private let serverName: String?
@@ -36,13 +34,13 @@ struct TLSFacts {
     /// - Parameter authority: The host, with or without a port.
     func covers(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let shown = self.shown else { return true }
-        // The usual host is the handshake's server name. Colons within brackets belong to the address.
+        // Usually, the host is the handshake's server name. Colons within brackets belong to an address.
         let host = authority.first == UInt8(ascii: "[") ? authority[...] : authority.prefix { $0 != UInt8(ascii: ":") }
         if self.isNameCovered, let name = self.serverName, name.utf8.elementsEqual(host) { return true }
         var text = String(decoding: host, as: UTF8.self).lowercased()
         if let end = text.lastIndex(of: "]") { text = String(text[...end]) }
         if text.hasSuffix(".") { text.removeLast() }
-        // An empty host names no other server, so it is treated as covered.
+        // An empty host is treated as covered.
         return text.isEmpty || shown.covers(text)
     }
 

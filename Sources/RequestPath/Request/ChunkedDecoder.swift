@@ -1,8 +1,6 @@
 import Vocabulary
 
 /// Decodes a chunked body (RFC 9112 7.1) and reads each byte once. Extensions are dropped.
-///
-/// `next` returns how many of the given bytes to skip or to pass on.
 package struct ChunkedDecoder: Sendable, Equatable {
     package enum Step: Equatable {
         /// The next `count` bytes are framing and are consumed.
@@ -42,18 +40,17 @@ package struct ChunkedDecoder: Sendable, Equatable {
 
     private var state = State.sizeStart
     private var remaining = 0
-    /// The number of bytes in the leading zeros and extensions of one chunk, or in the trailers. It is limited because
-    /// attackers send many such bytes (CVE-2023-39326). The count restarts with each chunk, so a long body with a
-    /// signature on every chunk is accepted.
+    /// The number of bytes in the leading zeros and extensions of one chunk, or in the trailers. Limited, because attackers
+    /// send many of these bytes (CVE-2023-39326).
     private var overhead = 0
     private static let overheadLimit = 16_384
-    /// One bit for each forbidden trailer whose name begins with the bytes read so far. `nameLength` is the number of
-    /// these bytes. Storing the name would require an array in every decoder, even for bodies without trailers.
+    /// One bit for each forbidden trailer name that begins with the bytes read so far. `nameLength` is the number of these
+    /// bytes.
     private var forbiddenMatches: UInt16 = 0
     private var nameLength = 0
 
-    /// Whether the body belongs to an answer. A request with forbidden trailers is rejected because no client sends
-    /// them by accident. Some apps send them in answers. `TrailerRules` then drops them.
+    /// Whether the body belongs to an answer. Forbidden trailers make a request invalid. In an answer, `TrailerRules` drops
+    /// them.
     private let isAnswers: Bool
     /// Whether an old server's answer is parsed (`answers: lenient`): blanks may follow a size, and a bare LF ends a
     /// line.

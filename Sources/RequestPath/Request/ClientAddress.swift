@@ -19,12 +19,12 @@ package struct ClientAddressRule: Sendable {
         self.hasTrusted && self.trusted.contains(peer)
     }
 
-    /// Returns the right-most address that is not a trusted proxy. A client can invent everything to the left of that
-    /// address (oauth2-proxy PR #3478). If an element is not an address, the result is the proxy that wrote this
-    /// element, so a client can never choose the result. If all addresses are trusted, the result is the left-most one.
+    /// Returns the right-most address that is not a trusted proxy. A client can invent everything to the left of it
+    /// (oauth2-proxy PR #3478). If an element is not an address, returns the proxy that wrote the element. If all addresses are
+    /// trusted, returns the left-most one.
     ///
-    /// Lists are read from their ends. Nothing that a client puts before a trusted proxy's element, such as an open
-    /// quote, can change how that element is read. This function allocates nothing.
+    /// Lists are read from their ends: nothing that a client puts before a trusted proxy's element, such as an open quote, can
+    /// change the element.
     ///
     /// - Parameter values: The values of the configured field, in the order of its lines.
     package func client(

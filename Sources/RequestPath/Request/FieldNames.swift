@@ -39,21 +39,20 @@ package enum FieldRole: UInt8, Sendable {
     case managed
     // In responses only.
     case location, setCookie, cacheControl, vary, authenticate, contentType
-    // How long shared caches, and no others, may keep a response.
+    // Cache lifetimes that apply to shared caches only.
     case sharedCacheControl
     /// The time when the answer was created.
     case date
-    // References to resources of the app: a value that is one reference, the references in the angle brackets of
-    // `Link`, and the reference in `Refresh`.
+    // References to resources of the app: the whole value, the references in `Link`, and the reference in `Refresh`.
     case reference, link, refresh
 
-    /// Whether the field is hop-by-hop. Such fields are not forwarded, even if `Connection` does not name them.
+    /// Whether the field is hop-by-hop. Hop-by-hop fields are never forwarded.
     @inline(__always)
     package var isHopByHop: Bool {
         self.rawValue >= FieldRole.connection.rawValue && self.rawValue <= FieldRole.http2Settings.rawValue
     }
 
-    /// Whether the field is part of W3C Trace Context. The gateway's decisions do not depend on such fields.
+    /// Whether the field is part of W3C Trace Context.
     @inline(__always)
     var isOfTrace: Bool { self == .traceParent || self == .traceState }
 
@@ -74,17 +73,15 @@ package enum FieldRole: UInt8, Sendable {
 struct FieldName {
     var count: Int
     var role: FieldRole
-    /// Whether the name contains a token byte other than a letter, a digit or `-`. Some readers treat such a byte as
-    /// `-`, others do not.
+    /// Whether the name contains a token byte other than a letter, a digit or `-`. Some apps treat the byte as `-`.
     var isAlias = false
     var hasUnderscore = false
 }
 
 /// Finds the role of a field by its name.
 ///
-/// Two spellings that a CGI app maps to one variable are one name here (CVE-2025-64484). Nearly every name has only
-/// letters, digits and hyphens. Such names are read eight bytes at a time and normalised (`ByteClass.normalizedToken`)
-/// by setting one bit of each byte. Other names are normalised byte by byte.
+/// Spellings that a CGI app maps to one variable are one name (CVE-2025-64484). Names of letters, digits and hyphens are
+/// normalised eight bytes at a time, other names byte by byte.
 package final class FieldNames: @unchecked Sendable {
     /// The length of a name and its first and last 8 bytes in lower case. They identify a name of up to 16 bytes.
     private struct Key: Equatable {
@@ -302,7 +299,7 @@ package final class FieldNames: @unchecked Sendable {
         "connection", "expect", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
         "proxy-authorization", "proxy-connection", "te", "trailer", "trailers", "upgrade",
     ]
-    /// Fields that describe the bytes of the content. The gateway does not change content.
+    /// Fields that describe the bytes of the content.
     static let ofContent = ["content-encoding", "content-length", "content-range", "transfer-encoding"]
     /// Fields that detect loops and record the hops of a message (RFC 9110 7.6, RFC 8586).
     static let ofTheWay = ["via", "max-forwards", "cdn-loop", "proxy-status"]

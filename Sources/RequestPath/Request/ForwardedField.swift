@@ -5,7 +5,7 @@ package enum ForwardedField {
     /// Returns the value of `for` in one element of `Forwarded`, without quotes. Returns `nil` if `for` is missing or
     /// repeated, or if the element has a backslash or misplaced quotes.
     package static func node(in element: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
-        // An address needs no quoted-pair, and readers could disagree about where a quoted string ends after it.
+        // Addresses need no backslash, and readers could disagree about where a quoted string with a backslash ends.
         guard !element.contains(UInt8(ascii: "\\")) else { return nil }
         var node: UnsafeBufferPointer<UInt8>?
         var start = 0

@@ -2,7 +2,7 @@
 package struct FieldLine {
     package var name: Slice
     package var value: Slice
-    /// The offset of the line. `lineEnd` is the offset of the next line.
+    /// The offsets of the line and of the next line.
     package var lineStart: UInt32
     package var lineEnd: UInt32
     package var role: FieldRole
@@ -100,14 +100,14 @@ package final class RequestHead {
     package var hasTransferEncoding = false
     /// Whether the client accepts trailers in the answer (RFC 9110 10.1.4).
     package var acceptsTrailers = false
-    /// Whether `Connection` lists a field that is not hop-by-hop by definition. The field may be among the trailers.
+    /// Whether `Connection` lists a field that is not hop-by-hop by definition.
     package var nominates = false
     /// Whether the head has more than one `Cookie` line.
     package var hasSeveralCookies = false
     /// The index of the first line with each role. -1 if no line has the role.
     private let firstLines: UnsafeMutablePointer<Int16>
     private static let roleCount = 48
-    /// The method if the gateway distinguishes it. `.other` otherwise.
+    /// The method, or `.other` if the gateway does not distinguish it.
     package var knownMethod = KnownMethod.other
 
     package init(fieldCount: Int) {

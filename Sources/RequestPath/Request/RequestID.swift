@@ -2,7 +2,7 @@
 package struct RequestID: Sendable, Hashable {
     package var seed: UInt64
     package var sequence: UInt64
-    /// The id that a trusted proxy sent. It replaces the gateway's own id. `nil` if no proxy sent one.
+    /// The id that a trusted proxy sent, used instead of the gateway's own id. `nil` if no proxy sent one.
     package var given: [UInt8]?
 
     package init(seed: UInt64, sequence: UInt64, given: [UInt8]? = nil) {

@@ -186,8 +186,7 @@ package struct RequestParser: Sendable {
     /// Splits the target into path and query. The target is in origin form, in absolute form, or `*` for OPTIONS. An
     /// absolute form is reduced to its origin-form part and its authority is kept for the comparison with `Host`.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
-        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. An app may ignore the case of a
-        // method, so this check does, too.
+        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. Case is ignored, because an app may ignore it.
         if head.knownMethod == .other {
             let method = head.method.bytes(in: base)
             if ByteClass.equal(method, "connect") || ByteClass.equal(method, "trace") { return .requestMethod }
@@ -255,7 +254,7 @@ package struct RequestParser: Sendable {
         return .other
     }
 
-    /// Returns the path of a request line that is invalid or precedes invalid bytes. `nil` if the path is incomplete.
+    /// Returns the path from the start of a request that could not be parsed. `nil` if the path is incomplete.
     static func path(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
         // Empty lines before the request line are skipped (RFC 9112 2.2).
         let line = bytes.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A }
@@ -405,8 +404,8 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Removes a field that `Connection` names. Rejects the request if the field is one that the gateway interprets or
-    /// sets, such as an identity field: an app could drop the gateway's own (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    /// Removes a field that `Connection` names. Rejects the request if the gateway interprets or sets the field. Otherwise, the
+    /// app might drop the gateway's value (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
     private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
         for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)

@@ -4,7 +4,7 @@ import Settings
 /// The field lines that a route's CORS settings add to the app's answers, prepared for each origin.
 struct CrossOriginLines: Sendable {
     private let byOrigin: [(origin: [UInt8], lines: [UInt8])]
-    /// `Vary`, written before the line with the origin. `credentials` is written after that line. Both may be empty.
+    /// The lines before (`vary`) and after (`credentials`) the line with the origin. Both may be empty.
     private let vary: String
     private let credentials: String
     /// The lines for an origin that is not listed and for a request without an origin.

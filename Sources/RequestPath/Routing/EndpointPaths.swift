@@ -10,7 +10,7 @@ package enum EndpointMatch: Sendable {
     case none
     /// The gateway answers the request.
     case endpoint(Endpoint)
-    /// The identity provider answers. The request is judged by this public route.
+    /// The identity provider answers, by this public route.
     case forward(RouteEntry)
     /// The path belongs to the gateway, but the method is not accepted. The text is the value of `Allow`.
     case methodNotAllowed(String, RefusalEnvelope?)
@@ -25,8 +25,8 @@ package enum EndpointMatch: Sendable {
 
 /// The paths of the gateway's own endpoints on one host.
 ///
-/// A literal path takes precedence over a path with a parameter. Two paths with parameters are compared at their first
-/// difference, where a literal takes precedence. The method is compared last.
+/// A literal path takes precedence over a path with a parameter. Between two paths with parameters, the first difference
+/// decides: a literal takes precedence.
 package final class EndpointPaths: Sendable {
     /// An endpoint and the match for requests to it.
     package struct Entry: Sendable {
@@ -34,7 +34,7 @@ package final class EndpointPaths: Sendable {
         fileprivate let methods: [String]
         fileprivate let match: EndpointMatch
         fileprivate let envelope: RefusalEnvelope?
-        /// The habits that cannot make a path of the endpoint ambiguous. Empty on listeners with apps.
+        /// The habits (`PathHabits`) that do not make a path of the endpoint ambiguous.
         fileprivate let clear: PathHabits
         fileprivate let isApp: Bool
 
@@ -62,8 +62,7 @@ package final class EndpointPaths: Sendable {
         }
     }
 
-    /// Excludes nearly all paths of the app by their length and the first byte after their slash. It is a value without
-    /// references because every request uses it.
+    /// Excludes nearly all paths of the app by their length and the first byte after their slash.
     struct Filter: Sendable {
         /// Bit n is set if a literal path has n bytes. Bit 63 also represents all longer paths.
         fileprivate var lengths: UInt64 = 0

@@ -2,8 +2,7 @@ package import Endpoints
 package import Settings
 package import Vocabulary
 
-/// The gateway's own endpoints by host and path. They take precedence over routes: requests for these paths do not
-/// reach the host's app, and `check` reports that.
+/// The gateway's own endpoints by host and path. They take precedence over the routes of the host.
 package struct EndpointTable: Sendable {
     /// The error for an endpoint that forwards to an unknown upstream.
     package struct UnknownUpstream: Error, Sendable, CustomStringConvertible {
@@ -17,7 +16,7 @@ package struct EndpointTable: Sendable {
     package let routes: [RouteEntry]
     /// The endpoint paths in the order of the route table's hosts.
     private let paths: [EndpointPaths]
-    /// The portal's paths, in the order of the route table's hosts. They are matched only if no app would answer.
+    /// The paths of Authelia's portal, in the order of the route table's hosts. They are matched only if no app would answer.
     private let portals: [EndpointPaths]
     /// The filters of `paths`, in one array with `EndpointPaths.Filter.count` elements for each host.
     private let filters: [EndpointPaths.Filter]
@@ -25,7 +24,7 @@ package struct EndpointTable: Sendable {
     let names: [String]
     private let listed: [Realms: [(path: String, scope: EndpointScope)]]
 
-    /// The endpoints of all hosts that serve one list of realms.
+    /// The endpoints of all hosts with equal realms.
     package struct Group: Sendable {
         let realms: Realms
         let endpoints: [Endpoint]
@@ -118,8 +117,7 @@ package struct EndpointTable: Sendable {
         }
     }
 
-    /// Looks up a normalised path among the paths of `host`, a host of the route table. The filter excludes nearly all
-    /// requests for the app.
+    /// Looks up a normalised path among the endpoints of `host`. The filter excludes nearly all requests for the app.
     @inline(__always)
     package func match(
         _ reading: PathReading,
@@ -131,7 +129,7 @@ package struct EndpointTable: Sendable {
         return self.paths[host.index].match(reading, method: method)
     }
 
-    /// Looks up a normalised path in another product's portal. `host` serves the portal only if no app would answer.
+    /// Looks up a normalised path in Authelia's portal. Called only if no app would answer.
     func portal(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>, host: HostEntry) -> EndpointMatch {
         self.portals[host.index].match(reading, method: method)
     }
@@ -159,7 +157,7 @@ package struct EndpointTable: Sendable {
         (self.listed[host.realms] ?? []).first { $0.scope.isServed(on: host) && Self.hasAll($0.path, of: path) }?.scope
     }
 
-    /// Whether `endpoint` matches every path of `route`. In it, `{name}` matches one segment and `**` the rest.
+    /// Whether `endpoint` matches every path of `route`. In `endpoint`, `{name}` matches one segment and `**` the rest.
     private static func hasAll(_ endpoint: String, of route: String) -> Bool {
         let own = endpoint.split(separator: "/", omittingEmptySubsequences: false)
         let theirs = route.split(separator: "/", omittingEmptySubsequences: false)

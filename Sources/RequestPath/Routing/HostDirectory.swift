@@ -9,7 +9,7 @@ package final class HostEntry: Sendable {
     package let settings: HostSettings
     /// The realms whose users the host serves.
     package let realms: Realms
-    /// The number of the first realm. Nearly every request compares this copy, because it needs no retain.
+    /// The number of the first realm. Copied, because comparing `realms` needs a retain.
     private let firstRealm: Int
     package let routes: [RouteEntry]
     /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to write.
@@ -29,11 +29,10 @@ package final class HostEntry: Sendable {
     let tree: RouteTree
     /// Whether all routes have equal demands for every method, so that the reading of a path does not matter.
     let isUniform: Bool
-    /// The routes as read by an app that ignores letter case or the composition of letters. `nil` if the spelling makes
-    /// no difference, or if all apps of the host distinguish case and the routes are ASCII.
+    /// The routes as read by an app that ignores letter case or the composition of letters. `nil` if the demands cannot differ.
     let foldedTree: RouteTree?
-    /// The outlines of routes with letters beyond ASCII, for paths that an app reads in a code page. Each outline has
-    /// its own tree, because several routes may have equal outlines. Empty if the spelling makes no difference.
+    /// The outlines of the routes with letters beyond ASCII, for paths that an app reads in a code page. One tree for each
+    /// route, because outlines may be equal. Empty if the demands cannot differ.
     let outlines: [RouteTree]
     /// True if folding changes no pattern, so that `tree` and `foldedTree` agree about paths without capitals.
     let hasFoldedPatterns: Bool

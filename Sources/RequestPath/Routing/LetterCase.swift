@@ -2,13 +2,12 @@ import Vocabulary
 
 /// Compares paths regardless of letter case, like IIS, ASP.NET, Express and the file systems of Windows and macOS.
 ///
-/// Apps differ beyond ASCII (ordinal comparison, JavaScript's `i`, a locale's rules, full folding). Two letters are
-/// equal here if any of these rules makes them equal, even if a rule maps a letter beyond ASCII to an ASCII letter. The
-/// only cost is that a path is rejected if its folded form belongs to a stricter route.
+/// Apps differ beyond ASCII. Two letters are equal here if they are equal by the rules of any app. The only cost is that a path
+/// is rejected if its folded form belongs to a stricter route.
 ///
-/// Canonically equivalent letters (`ü`, `u` and a diaeresis) are equal, even if letter case is distinguished.
+/// Canonically equivalent letters (`ü`, `u` and a diaeresis) are always equal.
 enum LetterCase {
-    /// True if `bytes` are ASCII without capitals, so that folding changes nothing. False if it may change something.
+    /// True if `bytes` are ASCII without capitals, so that folding changes nothing.
     @inline(__always)
     static func isFolded(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = bytes.baseAddress else { return true }
@@ -69,7 +68,7 @@ enum LetterCase {
 
     /// Returns the outline of a path that is not UTF-8. Returns `nil` if it is UTF-8.
     ///
-    /// An app that reads such a path in a code page turns its bytes into letters that are unknown here.
+    /// An app that reads the path in a code page gets letters that are unknown here.
     static func outlineInCodePage(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         String(validating: bytes, as: UTF8.self) == nil ? self.outline(bytes) : nil
     }

@@ -1,7 +1,6 @@
 /// Caches the hosts for wildcard names that clients of one loop requested recently.
 ///
-/// Each name maps to one slot, and a slot keeps the host that was requested last. So the memory is bounded, whatever
-/// names clients request. For a name that is not cached, a small host is created from its wildcard.
+/// Each name maps to one slot, and each slot keeps one host, so memory is bounded.
 package final class NamedHostCache {
     /// The number of slots, a power of two.
     static let capacity = 256

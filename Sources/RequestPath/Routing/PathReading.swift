@@ -14,11 +14,10 @@ package struct PathReading {
 
     /// The bytes as received. They are forwarded unchanged, apart from the route's prefixes.
     package let raw: UnsafeBufferPointer<UInt8>
-    /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped from each segment. Routes are
-    /// matched by these bytes. An encoded slash stays `%2F`.
+    /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped. An encoded slash stays `%2F`. Routes
+    /// are matched by these bytes.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The habits with which apps could read the path differently. Empty for nearly every request. `bytes` is then
-    /// `raw`.
+    /// The habits with which apps could read the path differently. Empty for nearly every request.
     package let habits: PathHabits
     /// Whether the path belongs to the gateway on every host: `/.sallyport` and all paths below it.
     package let isReserved: Bool
@@ -26,7 +25,7 @@ package struct PathReading {
     /// Whether the reading equals the path, byte for byte.
     package var isRaw: Bool { self.raw.baseAddress == self.bytes.baseAddress }
 
-    /// Whether the path holds `%2F`. If a host's routes differ, only routes that allow encoded slashes accept the path.
+    /// Whether the path contains `%2F` (`allow_encoded_slashes`).
     package var hasEncodedSlash: Bool { self.habits.contains(.splitsEncodedSlash) }
 
     /// Reads `raw`, the origin-form target up to `?`.
@@ -45,8 +44,8 @@ package struct PathReading {
         return Self.readOddities(raw, scratch)
     }
 
-    /// Whether every app reads the path as the bytes that were sent, and the path is not the gateway's. Such a path has
-    /// no `%`, `;`, `:`, `\` or `//`, and no segment that begins or ends with a dot.
+    /// Whether every app reads the path as the bytes that were sent, and the path is not the gateway's. The path has no `%`,
+    /// `;`, `:`, `\` or `//`, and no segment that begins or ends with a dot.
     @inline(__always)
     static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }
@@ -56,8 +55,7 @@ package struct PathReading {
         var afterDot: UInt64 = 0
         while index &+ 8 <= count {
             let word = UInt64(littleEndian: UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self))
-            // A borrow may also mark the byte above a marked one. This only sends a path to the slow check, never past
-            // it.
+            // A borrow may also mark the next byte. This only sends a path to the slow check, never past it.
             let slash = Self.mark(word, 0x2F2F_2F2F_2F2F_2F2F)
             let dot = Self.mark(word, 0x2E2E_2E2E_2E2E_2E2E)
             var odd = Self.mark(word, 0x2525_2525_2525_2525)

@@ -10,20 +10,18 @@ package final class RouteEntry: Sendable {
     /// The route's label in logs and metrics.
     package let name: String
     package let settings: RouteSettings
-    /// The index of the upstream in `Settings.upstreams`. `nil` if the route is used only for checks of other proxies.
+    /// The index of the upstream in `Settings.upstreams`. `nil` if the route is used only for forward-auth checks.
     package let upstreamIndex: Int?
-    /// The lines that the app gets on this route: `Host`, the stripped prefix, and the fields that the route sets.
-    /// `Host` is the route's name for the app or the host's public name. It is never the client's spelling (a port, a
-    /// dot at the end, capitals), because an app may build URLs from it.
+    /// The lines that the app gets on this route: `Host`, the stripped prefix, and the fields that the route sets. `Host` never
+    /// has the client's spelling, because an app may build URLs from it.
     package let lines: [UInt8]
-    /// Whether `Host` is not part of `lines` but comes from the wildcard name that the client used.
+    /// Whether `lines` lacks `Host`, because it depends on the wildcard name that the client used.
     let takesHostLine: Bool
     /// The difference between the app's path and the public path. `nil` if none exists.
     let prefixes: PathPrefixes?
     /// Whether the app gets a path that differs from the public path.
     let changesPath: Bool
-    /// Whether the paths in `Destination` and `If` are changed to the app's paths. If the route itself sets
-    /// `X-Script-Name`, the app knows the public paths.
+    /// Whether the paths in `Destination` and `If` are changed to the app's paths. False if the route sets `X-Script-Name`.
     let changesReferences: Bool
     /// Whether request fields are set to the client's address.
     let tellsAddress: Bool
@@ -57,9 +55,9 @@ package final class RouteEntry: Sendable {
     package let maxBody: Int?
     /// Whether the gateway sends basic authentication to the app. If true, a client's `Authorization` is removed.
     package let replacesAuthorization: Bool
-    /// Whether the upstream is the identity provider. The provider gets `X-Session-Token`, its own field.
+    /// Whether the app gets `X-Session-Token`. True only for the identity provider.
     package let leavesSessionToken: Bool
-    /// A number that is equal for all routes of the table with equal demands, whatever their apps.
+    /// The number of the route's demands. Routes of one table with equal demands have equal numbers.
     package let demands: Int
 
     /// Origins that may send unsafe requests with a cookie, in addition to the host's own origin.
@@ -186,8 +184,7 @@ package struct Audience: Sendable {
         self.text = text
     }
 
-    /// Creates the audience of a wildcard's name. Its index is a hash that outsiders cannot predict. The index is equal
-    /// for all requests for the name and differs from every index of a table.
+    /// Creates the audience of a wildcard's name. The index is an unpredictable hash and differs from every index of a table.
     init(of origin: String) {
         var hasher = Hasher()
         hasher.combine(origin)
@@ -204,7 +201,7 @@ struct Demands: Hashable {
     var cors: CORSSettings?
     var trustedOrigins: [String]
     var maxBody: Int?
-    /// Part of the demands because an app that does not decode a user's name may take it for another user's.
+    /// An app that does not decode a user's name could take it for another user's.
     var identityEncoding: IdentitySettings.Encoding?
 
     init(_ settings: RouteSettings) {
@@ -249,8 +246,7 @@ struct Strictness: Hashable {
         } else if other.requirement != 0, other.requirement != self.requirement {
             self.requirement = -1
         }
-        // Different bindings cannot be ordered. The sum keeps the first one, and a route without it does not cover the
-        // sum.
+        // Different bindings cannot be ordered, so the sum keeps the first one.
         self.binding = self.binding ?? other.binding
     }
 

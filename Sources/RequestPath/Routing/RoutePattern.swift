@@ -50,7 +50,7 @@ struct RoutePattern: Hashable {
         }
     }
 
-    /// Whether this pattern explicitly covers what follows a path that `exact` matches.
+    /// Whether this pattern names what follows a path that `exact` matches, such as `/a/b` after `/a`.
     ///
     /// - Parameter bySlashOnly: Whether only a slash follows.
     func goesOn(behind exact: RoutePattern, bySlashOnly: Bool) -> Bool {
@@ -64,7 +64,7 @@ struct RoutePattern: Hashable {
     /// Returns the pattern for readings with folded letters (`LetterCase`).
     func folded(keepsCase: Bool) -> RoutePattern { self.mapLabels { LetterCase.folded($0, keepsCase: keepsCase) } }
 
-    /// The pattern for readings with a known outline but unknown letters (`LetterCase.outline`).
+    /// The pattern for paths whose letters beyond ASCII are unknown (`LetterCase.outline`).
     var outline: RoutePattern {
         self.mapLabels { LetterCase.outline(LetterCase.folded($0, keepsCase: true)) }
     }

@@ -72,8 +72,7 @@ package final class RouteTable: Sendable {
         self.others = HostDirectory(others)
     }
 
-    /// Returns the host named by the value of `Host`. `nil` if none exists. Allocates only for an uncached wildcard
-    /// name.
+    /// Returns the host named by the value of `Host`. `nil` if none exists.
     ///
     /// - Parameter names: The cache of hosts for wildcard names.
     @inline(__always)

@@ -8,7 +8,7 @@ import Glibc
 /// The routes of one host by segments. A literal precedes `*` and `*` precedes `**`, so the order in the file does not
 /// matter.
 ///
-/// A search reads each byte of the path at most once for each branch of the patterns, even if the path is long.
+/// A search reads each byte of the path at most once for each branch of the patterns.
 final class RouteTree: @unchecked Sendable {
     // Immutable after init. The memory is freed in deinit.
     private struct Node {
@@ -52,8 +52,8 @@ final class RouteTree: @unchecked Sendable {
             return nil
         }
 
-        /// Whether the route at `index` accepts all methods and another route names this one in different letter case.
-        /// An app that ignores case (Django, for example) would treat `delete` as that route's DELETE.
+        /// Whether the route at `index` accepts all methods and another route names the method in different letter case. Apps
+        /// that ignore case, such as Django, would treat `delete` as DELETE.
         @inline(__always)
         private func isRespelt(_ method: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
             guard !self.names.isEmpty, self.routes[index].methods.isUnrestricted else { return false }
@@ -203,7 +203,7 @@ final class RouteTree: @unchecked Sendable {
             let followed = self.leaves[script].route(method) ?? self.leaves[script].routes[0]
             guard followed.settings.pathInfo == .follow else { return .refused(.pathAmbiguous) }
             guard followed.methods.contains(method) else { return self.match(script, method) }
-            // Each of the two routes has a demand that the other lacks, so neither is enough.
+            // Neither route is enough: each has a demand that the other lacks.
             guard followed.strictness.covers(current.strictness) else { return .refused(.pathAmbiguous) }
             current = followed
         }
@@ -236,7 +236,7 @@ final class RouteTree: @unchecked Sendable {
     /// An exact pattern is skipped if the whole path's own pattern covers the rest explicitly, such as `/admin/login`
     /// beside `/admin`. `/admin/**` does not cover a lone slash, because most apps treat `/admin/` as `/admin`.
     ///
-    /// The search ends at the depth of the deepest exact pattern, however long the path is.
+    /// The search ends at the depth of the deepest exact pattern.
     ///
     /// - Parameters:
     ///   - prefix: The last checked prefix. This call advances it.

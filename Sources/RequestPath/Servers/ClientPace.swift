@@ -1,14 +1,13 @@
 package import NIOCore
 
-/// Measures how fast a client reads and sends in one exchange. Used while all connections of an app are in use. Single
-/// bytes are not progress: a client must read or send another kilobyte.
+/// Measures how fast a client reads and sends in one exchange. Used while all connections of an app are in use.
 package struct ClientPace: Equatable, Sendable {
-    /// The number of bytes that a client has to read or send within `patience`.
+    /// The number of bytes that a client has to read or send within `patience`. Fewer bytes are no progress.
     static let progress = 1024
     /// The time that a client has for each `progress` bytes.
     package static let patience = TimeAmount.seconds(3)
 
-    /// The side that keeps a connection of the app in use.
+    /// The side that must act next in an exchange.
     package enum Debt: Equatable, Sendable {
         /// The app: it has not answered the bytes that it has received.
         case none
@@ -72,7 +71,7 @@ package struct ClientStall: Equatable, Sendable {
     }
 }
 
-/// Chooses the requests that are ended so that waiting requests get their connections.
+/// Chooses which requests of stalled clients are ended, so that waiting requests get streams.
 package enum StallChoice {
     /// A request in flight whose client is stalled.
     package struct Candidate: Sendable {
@@ -88,7 +87,8 @@ package enum StallChoice {
     /// Returns the indices of up to `count` candidates. The client that holds the most connections comes first, with
     /// its request that has been stalled for the longest time.
     ///
-    /// If both sides are silent, the client must hold at least `max(least + 2, limit / 16, 2)` connections.
+    /// A request in which both sides are silent is chosen only if its client holds at least `max(least + 2, limit / 16, 2)`
+    /// connections.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of the app's connections.
@@ -125,11 +125,11 @@ package enum StallChoice {
         return chosen
     }
 
-    /// Returns the indices of up to `count` candidates to end, so that their clients' own waiting requests get streams.
-    /// Only clients that have used up their share are considered. The longest stalls come first. At most as many
-    /// requests of a client are chosen as the client has waiting, and no request in which both sides are silent.
+    /// Returns the indices of up to `count` candidates to end, so that their clients' own waiting requests get streams. The
+    /// longest stalls come first. Requests in which both sides are silent are never chosen.
     ///
-    /// - Parameter waiting: The number of waiting requests of each client that has used up its share.
+    /// - Parameter waiting: The number of waiting requests of each client that has used up its share. At most as many are
+    ///   ended.
     package static func chooseForOwn(
         _ count: Int,
         of candidates: [Candidate],

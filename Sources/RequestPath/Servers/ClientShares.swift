@@ -21,7 +21,7 @@ package struct Requester: Hashable, Sendable {
         case unknown
     }
 
-    /// The client whose turn in a queue the request uses.
+    /// The client as which the request is queued and counted.
     package var client: Client {
         if let address = self.address { return .address(address) }
         return self.session.map { .session($0) } ?? .unknown
@@ -31,9 +31,7 @@ package struct Requester: Hashable, Sendable {
 /// The numbers of requests in flight to an app on one loop, by address and by session. No address and no session may
 /// exceed its share (`ShareRule`) of the app's streams.
 ///
-/// Nothing is counted while too few requests are in flight for anyone to exceed a share. Once enough are in flight, the
-/// room counts all of them (`begin`). From then on, it counts each request that begins or ends, until clearly fewer are
-/// in flight (`stop`).
+/// Requests are counted only while enough are in flight that a client could exceed its share (`begin`, `stop`).
 package struct ClientShares: Sendable {
     /// The place of a counted request. The request gives it back at its end.
     package struct Seat: Sendable {
@@ -96,9 +94,8 @@ package struct ClientShares: Sendable {
     /// Returns whether another request of the requester's session may get a stream, whichever client it has.
     package func admitsSession(of requester: Requester) -> Bool { self.sessions.admits(requester.session) }
 
-    /// Returns whether a session with few requests may get a stream although its address has used up its share. So
-    /// nobody can block other users behind a common NAT. All sessions of an address together leave a part of the app to
-    /// other addresses.
+    /// Returns whether a session with few requests may get a stream although its address has used up its share. Otherwise, one
+    /// user could block others behind a common NAT. `ShareRule.widest` limits all sessions of an address together.
     private func isCrowdedOut(_ requester: Requester) -> Bool {
         guard let address = requester.address, let session = requester.session else { return false }
         return self.sessions.count(of: session) < self.rule.foothold

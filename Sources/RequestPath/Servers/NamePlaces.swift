@@ -2,9 +2,8 @@ package import NIOCore
 
 /// Decides which addresses of a name are separate servers.
 ///
-/// An orchestrator gives all instances of an app one name. But a name with an IPv4 and an IPv6 address is most often
-/// one machine. So each address of the family with more addresses is a server, with an address of the other family as
-/// its fallback (RFC 8305). All gateways pair the addresses alike.
+/// Each address of the family with more addresses is a server. An address of the other family is its fallback (RFC 8305): a
+/// name with one IPv4 and one IPv6 address is usually one machine. All gateways pair the addresses alike.
 package enum NamePlaces {
     /// Returns the addresses of each server, its own address first.
     ///

@@ -25,7 +25,7 @@ package struct NameState {
 
     /// The last addresses. Empty until the name has been resolved once.
     package private(set) var addresses: [SocketAddress]
-    /// A number that changes with the addresses and when connections are outdated.
+    /// A number that changes if the addresses change or connections are outdated (`outdate`).
     package private(set) var version: UInt32 = 0
     /// The oldest version whose connections may still be used.
     private(set) var oldest: UInt32 = 0
@@ -62,7 +62,7 @@ package struct NameState {
     /// Whether a lookup is running.
     package var isRunning: Bool { self.began != nil }
 
-    /// Called when a connect has failed.
+    /// Makes the next lookup due sooner. Called when a connect has failed.
     package mutating func doubt() { self.isDoubted = true }
 
     /// Returns whether a lookup begins now. If so, `finish` must be called with its answer.

@@ -41,7 +41,7 @@ package struct ServerLoad {
     }
 }
 
-/// Chooses a server for each request. Has no clock and no sockets, and its random numbers follow from its seed.
+/// Chooses a server for each request. Has no clock and no sockets. Its random numbers depend on its seed only.
 package struct ServerChoice {
     private let balance: ServerBalance
     private var state: UInt64

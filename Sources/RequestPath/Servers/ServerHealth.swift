@@ -16,9 +16,9 @@ package struct ServerHealth {
     static let errorLimit = 10
     static let firstPause = TimeAmount.seconds(10)
     static let longestPause = TimeAmount.minutes(5)
-    /// The time for which an unanswered probe keeps other probes from being sent.
+    /// The time after which an unanswered probe is repeated.
     static let probeTime = TimeAmount.seconds(10)
-    /// The time for which a probe waits for a suitable request.
+    /// The time after which a connect is the probe, because no suitable request has come.
     static let patience = TimeAmount.seconds(5)
 
     private enum State: Equatable {
@@ -140,8 +140,8 @@ package struct ServerHealth {
     }
 }
 
-/// Limits a loop's retries at other servers to a tenth of an app's requests in the last ten seconds, plus three a
-/// second. So the load does not double when all servers fail at once.
+/// Limits a loop's retries at other servers to a tenth of an app's requests in the last ten seconds, plus three a second.
+/// Otherwise, the load would double if all servers failed at once.
 package struct RetryBudget {
     private static let seconds = 10
     private static let always = 3 * Self.seconds

@@ -33,7 +33,7 @@ package struct ServerRoster {
         self.isSticky = balance == .sticky
     }
 
-    /// Sets the servers. Some may come from this roster or an earlier one.
+    /// Sets the servers. A server that stays keeps its entry.
     ///
     /// - Parameters:
     ///   - loads: The servers' loads.
@@ -44,7 +44,7 @@ package struct ServerRoster {
         var own = kept.reduce(0) { $0 | ($1?.bit ?? 0) }
         self.entries = kept.map { entry in
             if let entry { return entry }
-            // There are at least as many bits as servers.
+            // If removed servers have used up all bits, their bits are used again.
             let bit = Self.lowest(~used) == 0 ? Self.lowest(~own) : Self.lowest(~used)
             used |= bit
             own |= bit
@@ -111,9 +111,8 @@ package struct ServerRoster {
 
     // MARK: The limit of connections
 
-    /// At the limit of connections, restricts the choice to servers with an idle connection. If a server above its
-    /// share can close one, servers below their share may be chosen, too. Otherwise, servers would take connections
-    /// from each other. Not used with `sticky`.
+    /// At the limit of connections, keeps only servers with an idle connection. Servers below their share stay, too, if one
+    /// above its share can close a connection. Otherwise, servers would take connections from each other.
     private mutating func keepToShares(of limit: Int) {
         let total = self.servingWeight
         let givesOne = self.giver(total, limit).map { self.excess($0, total, limit) > 0 } ?? false

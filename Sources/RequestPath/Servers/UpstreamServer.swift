@@ -297,7 +297,7 @@ package final class ServerNews: Sendable {
 
     package init() {}
 
-    /// Whether a loop has ejected the server and the server has not answered such a loop since.
+    /// Whether a loop has ejected the server, and no such loop has got an answer since.
     package var isOut: Bool { self.state.withLock { $0.isOut } }
 
     /// Whether health checks find the server down (`HealthSettings`).
@@ -350,7 +350,7 @@ package struct ServerNotice: Sendable, Equatable {
         case unreachable
         case reset
         case tls
-        /// The server answers with this status (502, 503 or 504), as a gateway without an app does.
+        /// The server answers with 502, 503 or 504.
         case status(Int)
         /// Health checks fail, the last one for this reason.
         case check(CheckFault)

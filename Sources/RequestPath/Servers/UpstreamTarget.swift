@@ -30,7 +30,7 @@ package final class UpstreamTarget: Sendable {
     /// - Parameters:
     ///   - former: The app's earlier target. With unchanged TLS, its unchanged servers are kept.
     ///   - names: How the names of the servers are resolved.
-    /// - Throws: The name of the first TLS file that cannot be used.
+    /// - Throws: An error that names the first unusable TLS file.
     package init(
         _ settings: UpstreamSettings,
         keeping former: UpstreamTarget? = nil,
@@ -77,7 +77,7 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
-    /// Changes when `places` may have changed.
+    /// A number that changes when `places` may have changed.
     var placesVersion: UInt32 { self.servers.reduce(0) { $0 &+ $1.currentPlacesVersion } }
 
     /// The TLS context for new connections to the app. `nil` without TLS.
@@ -88,8 +88,7 @@ package final class UpstreamTarget: Sendable {
     /// Reads the TLS files again if they were replaced, and outdates connections made with earlier files. Blocks.
     ///
     /// - Returns: True if new files are used now.
-    /// - Throws: The name of the first file that cannot be used. The earlier files stay in use, and the next call tries
-    ///   again.
+    /// - Throws: An error that names the first unusable TLS file. The earlier files stay in use, and the next call tries again.
     package func renewTLS() throws(UpstreamTLSError) -> Bool {
         let marks = UpstreamTLS.files(self.settings).map { FileMark($0) }
         guard marks != self.security.withLock({ $0.marks }) else { return false }
@@ -104,10 +103,10 @@ package final class UpstreamTarget: Sendable {
         return true
     }
 
-    /// Returns a target for the settings: one of `former` if its settings and files are equal, or a new one. A target
-    /// that is kept keeps its connections, and so does each server that is kept.
+    /// Returns a target for the settings: one of `former` if its settings and files are equal, otherwise a new one. Targets and
+    /// servers that stay keep their connections.
     ///
-    /// - Throws: The name of the first TLS file that cannot be used.
+    /// - Throws: An error that names the first unusable TLS file.
     package static func make(
         _ settings: UpstreamSettings,
         keeping former: [UpstreamTarget],

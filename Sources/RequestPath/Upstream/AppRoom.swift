@@ -158,7 +158,7 @@ final class AppRoom {
     /// Queues a request until a stream is free. A full queue rejects a request of the client with the most queued
     /// requests, or this request.
     ///
-    /// - Parameter returned: The number of streams that become free in this turn. At least as many requests are queued.
+    /// - Parameter returned: The number of streams that become free in this turn. The queue accepts at least as many requests.
     func enqueue(_ client: any StreamWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.reportShare(requester) }
@@ -176,7 +176,7 @@ final class AppRoom {
         refused?.upstreamFailed(.gatewayOverloaded)
     }
 
-    /// Adds `change`, the change in the number of requests that wait for a connect, to the gauge.
+    /// Changes the gauge of waiting requests by the change in the number of requests that wait for a connect.
     func showConnecting(_ change: Int) { self.loop.metrics.upstreamQueue(self.gauge, Int64(change)) }
 
     /// Removes and returns the queued request that gets the next stream. `nil` if no request may have a stream.

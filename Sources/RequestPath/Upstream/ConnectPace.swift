@@ -2,8 +2,8 @@ package import NIOCore
 
 /// Decides when connections to one server are opened, no faster than it accepts them. Has no sockets and no clock.
 ///
-/// A server with a full accept queue drops further SYNs, and the system repeats a lost SYN only after a second (RFC
-/// 6298). So at first few connects may be pending. Each success adds one. A connect that hangs halves the number:
+/// A server with a full accept queue drops further SYNs, and the system repeats a lost SYN only after a second (RFC 6298).
+/// Therefore, only a few connects may be pending at first. Each success adds one. A connect that hangs halves the number:
 ///
 /// ```
 ///   pending ────── connected ────▶ window + 1
@@ -72,7 +72,7 @@ package struct ConnectPace {
     package mutating func begin(for wanted: Int, now: NIODeadline) -> Int? {
         let fresh = self.tries.count { !$0.isLate }
         guard fresh < wanted, now >= self.pausedUntil else { return nil }
-        // An earlier burst says nothing about the server now.
+        // A window from an earlier burst is not used again.
         if self.tries.isEmpty { self.window = min(self.window, Self.firstWindow) }
         if fresh >= self.window {
             guard self.credits > 0 else { return nil }
@@ -132,7 +132,7 @@ package struct ConnectPace {
         self.pausedUntil = now + Self.pauseWithoutFile
     }
 
-    /// Called when a connect has failed for a reason without a method of its own, such as a timeout.
+    /// Called when a connect has failed for another reason, such as a timeout.
     package mutating func failed(_ number: Int) { _ = self.end(number) }
 
     /// Called when the server has closed a connection while requests wait for a connection. A server that serves one

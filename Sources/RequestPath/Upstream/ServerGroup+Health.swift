@@ -16,7 +16,7 @@ extension ServerGroup {
         if let ids = self.members[place].ids { self.loop.metrics.serverAnswered(ids, status: status) }
     }
 
-    /// Called when a server's state may have changed. Sets whether the group must be told about successful answers.
+    /// Sets whether successful answers must be reported to the group. Called when a server's state may have changed.
     private func setCalm(_ place: Int) {
         let member = self.members[place]
         member.pool.calmIDs = self.roster.entries[place].health.isCalm ? member.ids : nil
@@ -31,8 +31,8 @@ extension ServerGroup {
         self.setCalm(place)
     }
 
-    /// Called when an answer is malformed or late. The cause may be one page, so such an answer does not eject the
-    /// server. It does not bring an ejected server back either.
+    /// Called when an answer is malformed or late. The answer does not eject the server, because one page may be the cause. It
+    /// does not bring an ejected server back.
     func disappointed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.count(0, place)

@@ -4,11 +4,10 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One loop's streams to an app. Chooses a server for each request, ejects servers that fail, and has the queue and the
-/// limits for all of them. The streams to each server are a `ServerPool`.
+/// One loop's streams to an app. Chooses a server for each request, ejects servers that fail, and limits the connections to all
+/// servers. The streams to each server are a `ServerPool`.
 ///
-/// If the app has one server, there is no choice and no ejection. Requests wait for the server until their timeouts,
-/// and only the app has metrics.
+/// An app's only server is never ejected. Requests wait for the server until their timeouts.
 ///
 /// Requests wait in a queue while all streams are in use and no more connections may be made, or while their client has
 /// used up its share (`ClientShares`). Streams that become free in a turn go to the queue at the end of the turn.
@@ -27,7 +26,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     }
 
     private(set) var target: UpstreamTarget
-    /// An owning reference. A weak reference would be checked and counted at each use.
+    /// Not weak, because each use of a weak reference is slow.
     let loop: PathLoop
     let transport: TransportLoop
     /// The app's index in the configuration.
@@ -43,7 +42,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     let room: AppRoom
     private var isTurnEndDue = false
     private(set) var isRetired = false
-    /// The version of the target's list of servers that `members` follows.
+    /// The version of the target's places from which `members` was made.
     private var placesVersion: UInt32 = 0
     /// The pool of the app's only server. `nil` if the app has several.
     private var only: Pinned<ServerPool>?
@@ -111,7 +110,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         let weights = self.target.settings.servers.map(\.weight)
         self.chosen = nil
         self.roster.set(
-            // A server keeps its state if only its weight changes. So the weight comes from the new settings.
+            // A server that stays may have a new weight.
             servers.map { ServerLoad(share: weights[$0.index], hash: $0.server.hash) },
             kept: known.map { $0.map { entries[$0] } },
             former: entries
@@ -213,8 +212,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         if let place = failed.server.use({ self.place(of: $0) }) {
             let bit = self.roster.entries[place].bit
             let others = self.roster.entries.contains { $0.isServing && $0.bit != bit }
-            // The server may only have closed an idle connection. It is then not treated as failed if no other server
-            // can be used, or with `sticky`, because a session stays with its server.
+            // A server that only closed an idle connection is avoided only if another server is in use, and not with `sticky`.
             let isOld = failed.isReused && !failed.hasAnswered
             if !isOld || others && self.target.settings.balance != .sticky { client.failedServers |= bit }
         }
@@ -251,7 +249,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return now - begun < patience.max() ?? limit
     }
 
-    /// Connects to a server. If the app has several servers, notes the server as failed for the request in advance.
+    /// Connects to a server. If the app has several servers, marks the server as failed for the request in advance.
     ///
     /// - Parameter attempt: The request's last attempt, at another server. `nil` if this is the first attempt.
     private func connect(to place: Int, for client: any StreamWaiter, after attempt: AppRoom.Attempt? = nil) {

@@ -57,8 +57,7 @@ extension ServerPool {
         self.beginConnects()
     }
 
-    /// Waits for the first addresses of the name, then connects. Another thread resolves the name. Requests wait for at
-    /// most the connect timeout.
+    /// Waits for the first addresses of the name for at most the connect timeout, then connects.
     private func awaitAddresses(for attempt: AppRoom.Attempt) {
         let eventLoop = self.loop.eventLoop
         let patience = self.loop.configuration.connectTimeout

@@ -5,9 +5,8 @@ import Settings
 import Transport
 import Vocabulary
 
-/// One loop's streams to one server of an app. The pool is a member of a `ServerGroup`, which has the queue and the
-/// limits. An HTTP/1 connection has one stream. Idle connections form a stack: the most recently used one is taken
-/// first.
+/// One loop's streams to one server of an app. The `ServerGroup` has the queue and the limits. An HTTP/1 connection has one
+/// stream. The most recently used idle connection is taken first.
 ///
 /// ```
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
@@ -15,9 +14,8 @@ import Vocabulary
 /// ```
 /// Streams that become free in a turn go to requests in the group's queue at the end of the turn.
 ///
-/// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
-/// next request is sent, the connection is closed, so that the next client does not get them. Connections that are
-/// likely to get such bytes (`UpstreamConnection.isDoubtful`) are used last.
+/// An app may send more than its answer. If such bytes arrive before the next request is sent, the connection is closed, so
+/// that the next client does not get them. Doubtful connections (`UpstreamConnection.isDoubtful`) are used last.
 package final class ServerPool: TurnEndTask {
     /// The requests that may use a connection.
     enum Owner: Equatable {
@@ -35,8 +33,8 @@ package final class ServerPool: TurnEndTask {
 
     private(set) var target: UpstreamTarget
     let server: UpstreamServer
-    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. It is not weak: each
-    /// retain and release of an object with weak references takes the runtime's slow path, in requests, too.
+    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. Not weak, because objects with
+    /// weak references are slow to retain.
     private(set) unowned(unsafe) var group: ServerGroup?
     /// The pool's index in the group.
     private(set) var place = 0
@@ -44,8 +42,7 @@ package final class ServerPool: TurnEndTask {
     private(set) var isAlone = true
     /// The server's metrics, for answers below 500. `nil` while an answer may change the server's state.
     var calmIDs: ServerMetricIDs?
-    /// An owning reference, like `transport`: a weak reference would be checked and counted at each use. The pool owns
-    /// both loops until the process ends or a reload replaces the pool.
+    /// Not weak, because each use of a weak reference is slow.
     let loop: PathLoop
     let transport: TransportLoop
     /// Whether each connection serves one session only.

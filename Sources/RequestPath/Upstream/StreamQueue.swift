@@ -3,8 +3,7 @@ package import NIOCore
 /// The requests that wait for a stream to an app. Each client has a line, oldest request first, and the clients take
 /// turns. A client with many requests therefore delays only its own.
 ///
-/// A request that ends stays in its line, and an empty line keeps its turn. Such requests and lines are skipped when
-/// their turn comes. They are removed once they are more than half.
+/// Ended requests and empty lines are skipped. They are removed once they are more than half.
 package struct StreamQueue {
     fileprivate struct Place {
         let waiter: any StreamWaiter
@@ -19,10 +18,10 @@ package struct StreamQueue {
 
     /// The requests of one client.
     fileprivate struct Line {
-        /// The requests that have not come up yet, oldest first.
+        /// The requests whose share has not been checked yet, oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
-        /// Requests that came up while their client or session had used up its share, by requester. The share is then
-        /// checked once for all requests of a requester.
+        /// The requests whose client or session had used up its share, by requester. The share is then checked once for each
+        /// requester.
         var held: [Requester: CircularBuffer<Place>] = [:]
         /// The number of waiting requests in `places` and `held`.
         var count = 0
@@ -95,7 +94,7 @@ package struct StreamQueue {
 
     /// Removes the newest request of the client with the most requests, to make room for a client with fewer.
     ///
-    /// - Returns: `nil` unless a client has more requests than the requester's client would have with its next one.
+    /// - Returns: `nil` if no client has more queued requests than the requester's client would have with one more.
     package mutating func popLast(for requester: Requester) -> (any StreamWaiter)? {
         guard self.count > self.lines.count - self.emptyLines else { return nil }
         let own = self.lines[requester.client]?.count ?? 0

@@ -16,7 +16,7 @@ class TLSPipelineEnd: ChannelDuplexHandler {
     final var handler: (any StreamHandler)?
     /// True until an error occurs after which bytes may be missing.
     final var isClean = true
-    /// Whether the peer waits for a sign that its last bytes have arrived. More bytes in either direction are a sign.
+    /// Whether the peer's last bytes must still be acknowledged. Further bytes in either direction do so.
     final var isUnacknowledged = false
     private var gate = ReadGate()
 

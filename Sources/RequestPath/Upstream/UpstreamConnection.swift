@@ -2,9 +2,9 @@ package import NIOCore
 package import Transport
 import Vocabulary
 
-/// An HTTP/1 connection to an app and its only stream, in one object. It carries one exchange at a time, and returns to
-/// the pool only if both messages ended as their framing says and no further byte has arrived (CVE-2026-71324). If
-/// bytes arrive later, but before the next request is sent, the connection is closed and the request uses another.
+/// An HTTP/1 connection to an app, and its only stream. It carries one exchange at a time. It returns to the pool only if both
+/// messages are complete and no further byte has arrived (CVE-2026-71324). If bytes arrive before the next request is sent, the
+/// connection is closed, and the request uses another.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -22,9 +22,9 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private let stream: any ByteStream
     /// The byte stream if it is encrypted. `nil` without TLS.
     private let tls: TLSStream?
-    /// The pool's loop, kept here because a reference read through the pool would be counted at each use.
+    /// Copied from the pool, because a reference read through the pool is counted at each use.
     private let loop: PathLoop
-    // The loop's stage and response head, kept here because references read through the loop are counted at each use.
+    // Copied from the loop, because references read through the loop are counted at each use.
     private let stage: Stage
     private let answerHead: ResponseHead
     /// The part of the request's body that is collected for the next write.
@@ -45,9 +45,9 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private var phase = Phase.idle
     private var partial: ByteBuffer?
     private var keepsAlive = true
-    /// Watches whether the app accepts what was written before the client left.
+    /// Watches whether the app accepts the last bytes of a parting connection.
     private var lastOutput = OutputWatch()
-    /// Whether the request's head was sent. Nothing is sent earlier.
+    /// Whether the request's head was sent.
     package private(set) var hasSent = false
     /// True once a byte of the answer has arrived. From then on, the request is not retried.
     package private(set) var hasAnswered = false
@@ -55,7 +55,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private(set) var owner = ServerPool.Owner.anybody
     /// Whether the app may send more than its answer: the answer had no content, or came before the request's end.
     private(set) var isDoubtful = false
-    /// The number of streams in use. A stream is in use from when the pool hands it out until the pool has it back.
+    /// The number of streams in use.
     var streams = 0
     package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
@@ -324,7 +324,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     }
 
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
-        // An app that closes an idle connection may say so just when the request is sent (RFC 9110 15.5.9).
+        // On a reused connection, 408 may only mean that the app closes the idle connection (RFC 9110 15.5.9).
         if head.status == 408, self.isReused, !head.keepsAlive, receiver.mayGo(to: .max) {
             self.hasAnswered = false
             return self.sendElsewhere(receiver, after: head.status)
@@ -354,8 +354,8 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver.goElsewhere(from: self, after: status)
     }
 
-    /// Returns the longest time that a connection is kept idle if the app closes it after `seconds`: a second less,
-    /// because a POST that is sent just as the app closes the connection is not sent again.
+    /// Returns the idle limit if the app closes idle connections after `seconds`: a second less, or half if `seconds` is small.
+    /// A POST that is sent while the app closes the connection is not retried.
     private static func idleLimit(of seconds: Int) -> TimeAmount {
         let seconds = Int64(min(seconds, 3600))
         return .milliseconds(max(seconds * 500, (seconds - 1) * 1000))
