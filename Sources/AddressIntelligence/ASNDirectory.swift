@@ -1,7 +1,6 @@
 package import Vocabulary
 
-/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time. The
-/// content of the file is kept in memory.
+/// Finds the autonomous system number of an address in the operator's file. The file is read into memory once.
 package struct ASNDirectory: Sendable {
     private enum Content {
         case database(MaxMindDatabase)
@@ -13,7 +12,7 @@ package struct ASNDirectory: Sendable {
     /// Opens a database in MaxMind's format (`.mmdb`) with the member `autonomous_system_number` (MaxMind) or `asn`
     /// (IPinfo).
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        // A database of cities can be opened, too. It has no numbers: every device would be rejected without an error.
+        // A database of cities opens, too, but without numbers every device would be rejected. Report an error instead.
         let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
         return ASNDirectory(content: .database(database))
     }
@@ -23,9 +22,8 @@ package struct ASNDirectory: Sendable {
         ASNDirectory(content: .list(try ASNList(path: path)))
     }
 
-    /// Returns the number of the autonomous system of `address`; `nil` if the file does not know it.
-    ///
-    /// Always `nil` for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
+    /// Returns the autonomous system number of `address`. `nil` if the file does not have it, or if `address` embeds an
+    /// IPv4 address (`IPAddress.isTransitional`).
     package func asn(of address: IPAddress) -> UInt32? {
         guard !address.isTransitional else { return nil }
         switch self.content {
@@ -42,8 +40,7 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// Returns the number in a record; `nil` if the number is missing or 0. IPinfo writes it as the text `AS64500`.
-    /// Other databases in IPinfo's format may contain a plain number.
+    /// Returns a record's number, written as a number or as text (`AS64500`, IPinfo); `nil` if it is missing or 0.
     private static func number(in record: MaxMindValue) -> UInt32? {
         let own = record["autonomous_system_number"]?.number
         let named = record["asn"]?.text.flatMap { ASNList.systemNumber(Array($0.utf8)[...]) }

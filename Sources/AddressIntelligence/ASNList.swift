@@ -1,8 +1,8 @@
-/// Autonomous system numbers from a plain list of `prefix,asn` lines.
+/// Autonomous system numbers from a list of `prefix,asn` lines.
 ///
-/// The number may have the prefix `AS`. `#` begins a comment, and blank lines are ignored. The longest prefix wins;
-/// number 0 excludes a part of a wider prefix. One invalid line rejects the whole list, because half a list would
-/// reject the devices of the missing half.
+/// The number may begin with `AS`. `#` begins a comment, and blank lines are ignored. The longest prefix wins; number 0
+/// excludes a part of a wider prefix. One invalid line rejects the whole list, because a list with gaps would reject
+/// devices.
 struct ASNList: Sendable {
     private let table: PrefixTable<UInt32>
 

@@ -8,7 +8,7 @@ package enum AddressFileError: Error, Equatable, CustomStringConvertible {
     case unreadable(path: String, code: Int32)
     /// The path does not lead to a regular file.
     case notAFile(path: String)
-    /// The file is larger than any database should be; `limit` is in bytes.
+    /// The file is larger than `limit` bytes.
     case tooLarge(path: String, limit: Int)
     /// The file is not a MaxMind database, or is damaged or half written.
     case invalidDatabase(path: String, detail: String)

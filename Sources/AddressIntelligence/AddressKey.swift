@@ -1,8 +1,7 @@
 /// The identity of a device in bindings and limits: an IPv4 address, or the /64 of an IPv6 address.
 ///
-/// Temporary addresses change within their /64 (RFC 8981), and mobile networks assign one /64 to each bearer. A longer
-/// prefix would not recognize the device again, and a shorter prefix would include other devices. If a translator or
-/// relay puts all its clients into one /64, each client has its own key (`IPAddress.client`, `IPAddress.sharesPrefix`).
+/// Temporary addresses change within their /64 (RFC 8981), and mobile networks assign one /64 to each bearer. If
+/// clients share a /64 because of a relay or translator, each client has its own key (`IPAddress.client`).
 package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
     private let network: IPAddress
 
@@ -15,7 +14,7 @@ package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
     /// Whether the device has an IPv4 address.
     package var isV4: Bool { self.network.isV4 }
 
-    /// The addresses that have this key. They belong to one client, as `IPAddress.client` defines it.
+    /// The key as a block: an IPv4 /32, an IPv6 /64, or a /128 if unrelated clients share the /64.
     package var block: CIDRBlock { CIDRBlock(of: self.network, v4: 32, v6: self.network.sharesPrefix ? 128 : 64) }
 
     /// `192.0.2.1`, `2001:db8::/64`, or the whole IPv6 address of a client that shares its /64 with others.
@@ -27,12 +26,10 @@ package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
 extension IPAddress {
     /// The address that distinguishes a client from other clients.
     ///
-    /// - NAT64's well-known prefix, `64:ff9b::/96`, embeds the client's IPv4 address (RFC 6052 2.1).
-    /// - Teredo embeds the IPv4 address of the client's NAT, with each bit inverted (RFC 4380 4). The client can change
-    ///   the rest, a server's address and a port, so the result has only `2001::/32` and the NAT's address. The result
-    ///   is not an IPv4 address, because anybody may run a relay and invent that address.
-    ///
-    /// Any other address is returned unchanged. In 6to4, each IPv4 address has its own /48 (RFC 3056 2).
+    /// - NAT64 (`64:ff9b::/96`): the embedded IPv4 address of the client (RFC 6052 2.1).
+    /// - Teredo: `2001::/32` followed by the IPv4 address of the client's NAT (RFC 4380 4). The client can vary all
+    ///   other bits. The result stays an IPv6 address, because anyone can run a relay and invent an IPv4 address.
+    /// - Other addresses are unchanged. 6to4 has a /48 for each IPv4 address (RFC 3056 2).
     package var client: IPAddress {
         if self.isV4 { return self }
         let embedded = UInt32(truncatingIfNeeded: self.bits)
@@ -41,16 +38,15 @@ extension IPAddress {
         return self
     }
 
-    /// Whether unrelated clients share the address's /64. This applies to Teredo, IPv4-compatible addresses and NAT64's
-    /// prefix for local use (RFC 8215), in which each operator embeds IPv4 addresses differently.
+    /// Whether unrelated clients share the address's /64: Teredo, IPv4-compatible addresses, and NAT64 for local use
+    /// (RFC 8215).
     package var sharesPrefix: Bool { self.isTeredo || self.isLocalNAT64 || self.isCompatible }
 }
 
 extension CIDRBlock {
-    /// The network of a client: the first `v4` bits of an IPv4 address, or the first `v6` bits of an IPv6 address.
-    ///
-    /// If unrelated clients share a /64 (`sharesPrefix`), the network is the client's /120. This corresponds to an IPv4
-    /// /24 if the address ends with the client's IPv4 address.
+    /// Makes the network of a client: the first `v4` bits of an IPv4 address, or the first `v6` bits of an IPv6
+    /// address. If unrelated clients share the /64 (`sharesPrefix`), the network is a /120, like the /24 of an embedded
+    /// IPv4 address.
     package init(networkOf address: IPAddress, v4: Int, v6: Int) {
         let client = address.client
         self.init(of: client, v4: v4, v6: client.sharesPrefix ? 120 : v6)

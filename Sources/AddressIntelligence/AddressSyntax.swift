@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension IPAddress {
-    /// Reads an address as people and proxies write it: dotted decimal, or IPv6 by RFC 4291 2.2, with an optional zone.
+    /// Reads dotted decimal, or IPv6 by RFC 4291 2.2 with an optional zone.
     ///
     /// The syntax is strict: no leading zeros in IPv4 (some parsers read `010.0.0.1` as octal), no missing octets, no
     /// ports, no brackets, no spaces. A zone id (RFC 4007) is checked and dropped.

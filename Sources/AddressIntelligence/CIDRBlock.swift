@@ -1,16 +1,14 @@
-/// A block of addresses, e.g. `10.0.0.0/8` or `2001:db8::/32` (RFC 4632, RFC 4291 2.3).
-///
-/// A block contains addresses of its own family only: `::/0` is all of IPv6 and nothing of IPv4.
+/// A block of addresses, e.g. `10.0.0.0/8` or `2001:db8::/32` (RFC 4632, RFC 4291 2.3). An IPv6 block such as `::/0`
+/// contains no IPv4 addresses.
 package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
     /// The first address of the block.
     package let network: IPAddress
     /// The number of leading bits that the block's addresses share: 0 to 32 for IPv4, 0 to 128 for IPv6.
     package let prefixLength: Int
 
-    /// Reads `address/length`, or a lone address as the block of that one address.
+    /// Reads `address/length`, or an address as a block of one. A block within `::ffff:0:0/96` becomes an IPv4 block.
     ///
-    /// `nil` for any other text, and for an address with bits set beyond the length: it is unknown which block
-    /// `10.0.0.1/8` should mean. A block within `::ffff:0:0/96` becomes an IPv4 block.
+    /// `nil` for any other text, and if bits beyond the length are set, as in `10.0.0.1/8`.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard !text.utf8.contains(0x25), let address = IPAddress(String(parts[0])) else { return nil }

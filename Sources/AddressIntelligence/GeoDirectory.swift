@@ -1,28 +1,27 @@
 package import Vocabulary
 
-/// The place of an address, as far as a database of cities knows it.
+/// The location of an address. Members that the database does not have are `nil`. All names are English.
 package struct Place: Sendable, Hashable {
-    /// The code of the continent: `EU`
+    /// The continent: `EU`
     package var continentCode: String?
-    /// The country by ISO 3166-1: `DE`
+    /// The country (ISO 3166-1): `DE`
     package var countryCode: String?
-    /// The English name of the country. The other names are English, too.
     package var countryName: String?
-    /// The ISO 3166-2 code of the largest subdivision, without the country: `BY`
+    /// The largest subdivision (ISO 3166-2), without the country: `BY`
     package var subdivisionCode: String?
     package var subdivisionName: String?
     package var cityName: String?
     /// The latitude in degrees.
     package var latitude: Double?
     package var longitude: Double?
-    /// The time zone by its IANA name: `Europe/Berlin`
+    /// The IANA time zone: `Europe/Berlin`
     package var timeZone: String?
 
     package init() {}
 }
 
-/// Finds the place of an address in a database of cities or countries that the operator provides and may replace at any
-/// time. The content of the database is kept in memory.
+/// Finds the location of an address in the operator's database of cities or countries. The file is read into memory
+/// once.
 package struct GeoDirectory: Sendable {
     private let content: MaxMindDatabase
 
@@ -33,15 +32,14 @@ package struct GeoDirectory: Sendable {
         }
     }
 
-    /// Returns the place of `address`; `nil` if the database does not know it.
-    ///
-    /// Always `nil` for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
+    /// Returns the location of `address`. `nil` if the database does not have it, or if `address` embeds an IPv4
+    /// address (`IPAddress.isTransitional`).
     package func place(of address: IPAddress) -> Place? {
         guard !address.isTransitional else { return nil }
         return self.content.read(address, Self.place)
     }
 
-    /// The build time of the content; `nil` if the database has no plausible time.
+    /// The build time of the database; `nil` if the database has no plausible time.
     package var buildTime: UnixTime? { self.content.buildTime }
 
     private static func place(in record: MaxMindValue) -> Place? {
@@ -49,7 +47,7 @@ package struct GeoDirectory: Sendable {
         return place == Place() ? nil : place
     }
 
-    /// Reads a nested record, as MaxMind writes it. Its maps contain codes, and names in several languages.
+    /// Reads a nested record in MaxMind's format.
     private static func nestedPlace(in record: MaxMindValue) -> Place {
         var place = Place()
         place.continentCode = record["continent"]?["code"]?.text
@@ -64,8 +62,8 @@ package struct GeoDirectory: Sendable {
         return place
     }
 
-    /// Reads a flat record, as IPinfo writes it. `country` and `continent` are codes in databases with `country_name`
-    /// and `continent_name`, and names in databases with `country_code` and `continent_code`.
+    /// Reads a flat record in IPinfo's format. `country` is a code if the database has `country_name`, and a name if
+    /// the database has `country_code`. `continent` works alike.
     private static func flatPlace(in record: MaxMindValue) -> Place {
         func text(_ member: MaxMindValue?) -> String? { member?.text.flatMap { $0.isEmpty ? nil : $0 } }
         func isCode(_ text: String) -> Bool {
@@ -87,7 +85,7 @@ package struct GeoDirectory: Sendable {
 }
 
 extension MaxMindValue {
-    /// The value as a number, even if it is written as a text: `"48.1374"`.
+    /// The value as a number, also if it is text: `"48.1374"`.
     fileprivate var degrees: Double? {
         if let number = self.double { return number }
         guard let text = self.text, let number = Double(text), number.isFinite else { return nil }

@@ -1,7 +1,7 @@
 /// An IPv4 or IPv6 address.
 ///
-/// Both families share one 128-bit space: an IPv4 address is stored in `::ffff:0:0/96` (RFC 4291 2.5.5.2). An
-/// IPv4-mapped IPv6 address therefore *is* the IPv4 address, and no spelling evades a rule.
+/// An IPv4 address is stored in `::ffff:0:0/96` (RFC 4291 2.5.5.2). An IPv4-mapped IPv6 address therefore equals the
+/// IPv4 address, and no spelling evades a rule.
 package struct IPAddress: Hashable, Sendable {
     /// The address as a number; IPv4 within `::ffff:0:0/96`.
     package let bits: UInt128
@@ -29,7 +29,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether this is an IPv4 address, in either spelling.
+    /// Whether this is an IPv4 address or an IPv4-mapped IPv6 address.
     package var isV4: Bool { self.bits >> 32 == Self.mappedPrefix >> 32 }
 
     /// The value of an IPv4 address; `nil` for IPv6.
@@ -40,11 +40,11 @@ package struct IPAddress: Hashable, Sendable {
         self.isV4 ? UInt8(truncatingIfNeeded: self.bits >> 24) == 127 : self.bits == 1
     }
 
-    /// Whether the address is `0.0.0.0` or `::`. Listeners use it for every address, other programs for no address.
+    /// Whether the address is `0.0.0.0` or `::`.
     package var isUnspecified: Bool { self.bits == 0 || self.bits == Self.mappedPrefix }
 
-    /// Whether a client can have the address. The unspecified addresses and `255.255.255.255` are excluded: some
-    /// proxies write them for "unknown" (RFC 6890 2.2.2, 2.2.3).
+    /// Whether a client can have the address. Some proxies write `0.0.0.0`, `::` or `255.255.255.255` for an unknown
+    /// client.
     package var isClients: Bool { !self.isUnspecified && self.v4 != .max }
 
     /// Whether the address belongs to no public network: RFC 1918, shared space (RFC 6598), link-local (RFC 3927, RFC
@@ -63,8 +63,8 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether this is an IPv6 address that embeds an IPv4 address: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC
     /// 6052, RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
     ///
-    /// The network of the relay or translator is not the network of the device. MaxMind's tree also maps some of these
-    /// prefixes to IPv4 records. A client could then choose its apparent network.
+    /// Databases must not be asked about these addresses. The answer would be the network of a relay, or of an IPv4
+    /// address that the client can choose.
     package var isTransitional: Bool {
         self.bits >> 112 == 0x2002  // 2002::/16
             || self.isTeredo || self.isNAT64 || self.isLocalNAT64 || self.isCompatible
@@ -124,8 +124,7 @@ extension IPAddress: CustomStringConvertible {
         return text
     }
 
-    /// The groups that `::` replaces. `::` "MUST be used to its maximum capability" and not "to shorten just one 16-bit
-    /// 0 field". Of equally long runs "the first sequence of zero bits MUST be shortened" (RFC 5952 4.2).
+    /// The groups that `::` replaces: the first longest run of two or more zero groups (RFC 5952 4.2).
     private var longestZeroRun: Range<Int> {
         var longest = 0..<0
         var start = 0

@@ -1,8 +1,8 @@
 /// Reads values of the MaxMind DB format 2.0 without trusting them.
 ///
-/// libmaxminddb of Debian 12 (1.7.1) recurses into nested values without a limit and multiplies the node count in 32
-/// bits (maxmind/libmaxminddb#335), so a damaged or hostile file can crash the process. The library only searches the
-/// tree, after this type has checked the metadata. This type reads the values, without recursion and within bounds.
+/// A damaged or hostile file can crash libmaxminddb 1.7.1 (Debian 12), which recurses without a limit and multiplies
+/// the node count in 32 bits (maxmind/libmaxminddb#335). The library therefore only searches the tree, and only after
+/// `flaw(inFile:)` has checked the metadata.
 struct MaxMindData {
     private enum Kind: Int {
         case pointer = 1
@@ -14,12 +14,12 @@ struct MaxMindData {
     /// The type, the size and the position of a value, decoded from its first bytes.
     private struct Header {
         let kind: Kind
-        /// The number of content bytes, array elements or map members, the value of a boolean, or a pointer's target.
+        /// The number of bytes, elements or members. For a boolean, its value; for a pointer, its target.
         let size: Int
         /// The offset of the content.
         let content: Int
 
-        /// The offset of the next value. In a map or array, this is its first element.
+        /// The offset of the next value; for a map or array, of its first element.
         var end: Int {
             switch self.kind {
             case .map, .array, .boolean, .pointer: self.content
@@ -190,7 +190,7 @@ struct MaxMindValue {
 extension MaxMindData {
     /// Describes what is wrong with the metadata of a file; `nil` if libmaxminddb can read the file safely.
     static func flaw(inFile file: UnsafeRawBufferPointer) -> String? {
-        // Like libmaxminddb, this uses the last marker within the last 128 KiB.
+        // libmaxminddb, too, uses the last marker within the last 128 KiB.
         let searched = max(0, file.count - 131_072)
         guard let marker = Self.lastMarker(in: file, from: searched) else { return "it has no metadata" }
         let metadata = MaxMindData(UnsafeRawBufferPointer(rebasing: file[(marker + Self.marker.count)...]))

@@ -5,10 +5,10 @@ import Vocabulary
 import Glibc
 #endif
 
-/// A MaxMind database, searched by libmaxminddb and closed when its last reader releases it.
+/// A MaxMind database, searched by libmaxminddb.
 ///
-/// libmaxminddb maps its file into memory. An operator's `cp new.mmdb old.mmdb` truncates that file, and the next
-/// lookup would end the process with SIGBUS. The library therefore maps a private copy in memory.
+/// libmaxminddb maps a file into memory. If an operator overwrote the mapped file in place (`cp`), the next lookup
+/// would end the process with SIGBUS. The library therefore maps a private copy.
 final class MaxMindDatabase: Sendable {
     // Written only by `MMDB_open`, before the object is shared. Lookups only read it.
     nonisolated(unsafe) private let handle: UnsafeMutablePointer<MMDB_s>
@@ -107,7 +107,7 @@ final class MaxMindDatabase: Sendable {
     private static let year10000: UInt64 = 253_402_300_800
 }
 
-/// A copy of a database in memory, with valid metadata and a path to open it.
+/// A copy of a database in memory. Its metadata has been checked.
 private struct MemoryFile: ~Copyable {
     private let descriptor: Descriptor
 

@@ -1,7 +1,7 @@
 /// Values by address prefix. The longest prefix that contains an address wins.
 ///
-/// Nested prefixes are flattened once into runs of addresses with one value each, so that a lookup is a binary search.
-/// IPv4 and IPv6 have separate tables, because an IPv6 block such as `::/80` contains the bits of every IPv4 address.
+/// Nested prefixes are flattened once into runs of addresses with one value each, and a lookup is a binary search. IPv4
+/// and IPv6 have separate tables, because an IPv6 block such as `::/80` contains the bits of every IPv4 address.
 struct PrefixTable<Value: Equatable & Sendable>: Sendable {
     private let v4: Runs
     private let v6: Runs
@@ -25,7 +25,7 @@ extension PrefixTable {
         private var values: [Value?] = []
 
         init(_ entries: [(block: CIDRBlock, value: Value)]) {
-            // A block comes after all blocks that contain it. The sort is stable, so that a repeated block's last value
+            // Each block follows the blocks that contain it. The sort is stable: the last value of a repeated block
             // wins.
             let ordered = entries.sorted { left, right in
                 let (left, right) = (left.block, right.block)

@@ -15,7 +15,7 @@ struct Descriptor: ~Copyable {
     }
 }
 
-/// Reads files with facts about addresses.
+/// Reads the operator's files with facts about addresses.
 enum SourceFile {
     /// The size limit in bytes. Every known ASN database is far smaller.
     static let sizeLimit = 1 << 30

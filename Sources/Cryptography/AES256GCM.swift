@@ -64,7 +64,8 @@ package enum AES256GCM {
             let result = EVP_DecryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
             mustSucceed(result, "EVP_DecryptUpdate")
         }
-        // Not `unsafeUninitializedCapacity:`, which looks up the array's type at run time and costs more than zeros.
+        // `unsafeUninitializedCapacity:` costs more than writing zeros, because it looks up the array's type at run
+        // time.
         var plaintext = [UInt8](repeating: 0, count: count)
         let isGenuine = sealed.withUnsafeBufferPointer { sealed in
             // OpenSSL's parameter for the tag is not `const`, but OpenSSL only copies the tag.
@@ -99,8 +100,8 @@ package enum AES256GCM {
     ) -> Result {
         precondition(key.count == Self.keyLength && nonce.count == Self.nonceLength, "an AES-GCM key or nonce is short")
         return self.pool.with { context in
-            // The nonce length of 12 is the mode's default. The key and the nonce replace everything from the context's
-            // last use. A reused context keeps its cipher, which saves half of the work.
+            // A reused context keeps its cipher, which halves the work. The key and the nonce replace its other state.
+            // The nonce length is not set, because 12 bytes are the default.
             let cipher = EVP_CIPHER_CTX_get0_cipher(context) == nil ? Fetched.aes256GCM : nil
             let keyStart = key.assumingMemoryBound(to: UInt8.self).baseAddress
             let result = nonce.withUnsafeBufferPointer { nonce in

@@ -2,7 +2,8 @@ import CArgon2
 import COpenSSL
 package import Vocabulary
 
-/// Verifies Argon2 password hashes (RFC 9106, `Argon2Hash`) that other programs made. The gateway makes no such hashes.
+/// Verifies Argon2 password hashes (RFC 9106, `Argon2Hash`) that other programs made. The gateway's own hashes use
+/// scrypt.
 package enum Argon2 {
     /// Returns true if `password` is the password that `encoded` was made from.
     ///
@@ -18,7 +19,7 @@ package enum Argon2 {
     /// Returns true if `encoded` can be verified.
     package static func isWellFormed(_ encoded: Secret) -> Bool { self.parts(encoded) != nil }
 
-    /// Returns a hash that no password matches, with the variant and cost of `encoded`, which must be well-formed.
+    /// Returns a hash that no password matches, with the variant and cost of a well-formed hash.
     static func decoy(like encoded: Secret) -> Secret {
         guard let parts = Self.parts(encoded), let hash = Self.decoded(parts.hash) else { return encoded }
         return Secret(

@@ -1,32 +1,32 @@
 /// Base64 with the URL-safe alphabet and without padding (RFC 4648 5 and 3.2).
 package enum Base64URL {
-    /// Returns the text of `bytes`.
+    /// Encodes `bytes`.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         Array(bytes).withUnsafeBytes { Self.encode($0) }
     }
 
-    /// Returns the text of `bytes`, written directly into the string.
+    /// Encodes `bytes`.
     package static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
         String(unsafeUninitializedCapacity: Base64Group.length(bytes.count)) {
             Base64Group.encode(bytes, in: .url, into: $0)
         }
     }
 
-    /// Returns the text of `bytes` as ASCII.
+    /// Encodes `bytes` as ASCII bytes.
     package static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Base64Group.length(bytes.count)) { buffer, initialized in
             initialized = bytes.withUnsafeBytes { Base64Group.encode($0, in: .url, into: buffer) }
         }
     }
 
-    /// Appends the text of `bytes` as ASCII.
+    /// Encodes `bytes` and appends the ASCII bytes to `target`.
     static func append(_ bytes: UnsafeRawBufferPointer, to target: inout [UInt8]) {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Base64Group.length(bytes.count)) { buffer in
             target.append(contentsOf: buffer.prefix(Base64Group.encode(bytes, in: .url, into: buffer)))
         }
     }
 
-    /// Returns the bytes of `text`; `nil` unless `encode` would produce exactly this text.
+    /// Decodes `text`; `nil` unless `encode` would produce exactly this text.
     ///
     /// Padding, other alphabets, white space and unused bits in the last character are rejected, so that two different
     /// texts never decode to equal bytes (RFC 4648 3.5).
@@ -34,7 +34,7 @@ package enum Base64URL {
         Self.decoded(Array(text.utf8)[...])
     }
 
-    /// Returns the bytes of ASCII text; `nil` unless `encoded` would produce exactly this text.
+    /// Decodes ASCII bytes; `nil` unless `encoded` would produce exactly these bytes.
     package static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         Base64Group.decoded(text, in: .url)
     }
@@ -52,12 +52,12 @@ package enum Base64URL {
 /// Base64 with the standard alphabet, padded to a multiple of four (RFC 4648 4). It is used by HTTP Basic (RFC 7617)
 /// and by the hashes in a Content-Security-Policy (CSP3 2.3.1).
 package enum Base64 {
-    /// Returns the text of `bytes`.
+    /// Encodes `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
         String(decoding: Self.encoded(bytes), as: UTF8.self)
     }
 
-    /// Returns the text of `bytes` as ASCII.
+    /// Encodes `bytes` as ASCII bytes.
     package static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         let length = (bytes.count + 2) / 3 * 4
         return [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
@@ -69,30 +69,30 @@ package enum Base64 {
         }
     }
 
-    /// Returns the text of `bytes` without padding, as in PHC strings.
+    /// Encodes `bytes` without padding, as in PHC strings.
     static func encodedWithoutPadding(_ bytes: [UInt8]) -> String {
         String(decoding: Self.encoded(bytes).filter { $0 != UInt8(ascii: "=") }, as: UTF8.self)
     }
 
-    /// Returns the bytes of ASCII text; `nil` unless `encoded` would produce exactly this text.
+    /// Decodes ASCII bytes; `nil` unless `encoded` would produce exactly these bytes.
     package static func decoded(_ text: [UInt8]) -> [UInt8]? {
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard text.count % 4 == 0, padding <= 2 else { return nil }
         return Base64Group.decoded(text.dropLast(padding), in: .standard)
     }
 
-    /// Returns the bytes of ASCII text without padding, as in PHC strings; `nil` if the text is malformed.
+    /// Decodes ASCII bytes without padding, as in PHC strings; `nil` if they are malformed.
     static func decodedWithoutPadding(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         Base64Group.decoded(text, in: .standard)
     }
 }
 
-/// The common part of both alphabets: four characters encode three bytes.
+/// Encodes and decodes with either alphabet: four characters encode three bytes.
 private enum Base64Group {
     struct Alphabet: Sendable {
         static let standard = Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
         static let url = Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-        /// The value of bytes outside the alphabet. The values of characters have six bits.
+        /// Marks bytes outside the alphabet. The values of characters have only six bits.
         static let none: UInt8 = 0x80
 
         /// The characters, indexed by value.
@@ -111,7 +111,7 @@ private enum Base64Group {
     /// Returns the number of characters that `count` bytes need without padding.
     static func length(_ count: Int) -> Int { (count * 4 + 2) / 3 }
 
-    /// Writes the text of `bytes` without padding, and returns the number of characters written.
+    /// Encodes `bytes` without padding, and returns the number of characters written.
     static func encode(
         _ bytes: UnsafeRawBufferPointer,
         in alphabet: Alphabet,
@@ -140,7 +140,7 @@ private enum Base64Group {
         }
     }
 
-    /// Returns the bytes of text without padding; `nil` if a character is invalid or the last one has unused bits.
+    /// Decodes text without padding; `nil` if a character is invalid or the last one has unused bits.
     static func decoded(_ text: ArraySlice<UInt8>, in alphabet: Alphabet) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         let rest = text.count % 4
@@ -156,7 +156,7 @@ private enum Base64Group {
                         return UInt32(truncatingIfNeeded: value)
                     }
                     var read = 0
-                    // Both indices stay below the length of the text, so nothing overflows.
+                    // The indices cannot overflow, because both stay below the length of the text.
                     while read < text.count - rest {
                         let three =
                             value(read) << 18 | value(read &+ 1) << 12 | value(read &+ 2) << 6 | value(read &+ 3)

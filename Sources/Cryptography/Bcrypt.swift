@@ -9,7 +9,8 @@ package enum Bcrypt {
     private static let longestPassword = 72
     /// The accepted costs (binary logarithms of the rounds). The highest takes as long as the costliest scrypt hash.
     private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
-    /// The accepted versions. Their algorithm is identical. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
+    /// The accepted versions, all with one algorithm. `$2x$` is rejected: it marks hashes of a faulty program
+    /// (CVE-2011-2483).
     private static let versions = ["2a", "2b", "2y"]
     private static let alphabet = Array("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
     private static let saltLength = 22
@@ -17,8 +18,8 @@ package enum Bcrypt {
     /// The length of `$2b$10$`.
     private static let prefixLength = 7
 
-    /// Returns true if `password` is the password that `encoded` was made from. Passwords over 72 bytes never match,
-    /// nor do passwords with a NUL byte, because libcrypt would ignore the rest.
+    /// Returns true if `password` is the password that `encoded` was made from. Passwords over 72 bytes or with a NUL
+    /// byte never match, because libcrypt would ignore the rest.
     ///
     /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
@@ -40,7 +41,7 @@ package enum Bcrypt {
         return parts[3].allSatisfy { Self.alphabet.contains($0) }
     }
 
-    /// Returns a hash that no password matches, with the cost of `encoded`, which must be well-formed.
+    /// Returns a hash that no password matches, with the cost of a well-formed hash.
     static func decoy(like encoded: Secret) -> Secret {
         let random = Random.bytes(Self.saltLength + Self.hashLength).map { Self.alphabet[Int($0 & 0x3F)] }
         return Secret(Array(encoded.bytes.prefix(Self.prefixLength)) + random)
@@ -50,7 +51,7 @@ package enum Bcrypt {
     private static func derive(password: [UInt8], like encoded: Secret) -> [UInt8]? {
         var phrase = password + [0]
         let setting = encoded.bytes + [0]
-        // libcrypt needs 32 KiB of zeros, and writes the hash there.
+        // libcrypt needs a buffer of 32 KiB of zeros, and writes the hash into it.
         let size = Int(sallyport_CRYPT_DATA_SIZE)
         let data = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
         data.initializeMemory(as: UInt8.self, repeating: 0, count: size)

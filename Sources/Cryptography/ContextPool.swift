@@ -3,7 +3,7 @@ import Synchronization
 /// A pool of OpenSSL contexts for reuse, because making a context costs more than using it. One thread uses a context
 /// at a time. Threads never wait: if the pool is busy or empty, the thread makes a new context.
 final class ContextPool: Sendable {
-    /// The maximum number of idle contexts, more than the threads that use contexts at once. Other contexts are freed.
+    /// The maximum number of idle contexts. Further contexts are freed.
     private static let capacity = 32
 
     private struct Contexts: @unchecked Sendable {
@@ -23,7 +23,7 @@ final class ContextPool: Sendable {
         self.contexts.withLock { for context in $0.idle { self.free(context) } }
     }
 
-    /// Runs `body` with a context. The context still has the state that its last user left.
+    /// Runs `body` with a context. The context may have state from its last use.
     func with<Result>(_ body: (OpaquePointer) -> Result) -> Result {
         let context = self.take()
         defer { self.giveBack(context) }
@@ -45,7 +45,7 @@ final class ContextPool: Sendable {
         if isKept != true { self.free(context) }
     }
 
-    /// A context on its way between the pool and its user.
+    /// Makes a pointer sendable, so that it can go into the mutex and come out.
     private struct Taken: @unchecked Sendable {
         let pointer: OpaquePointer?
     }

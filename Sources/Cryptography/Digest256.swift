@@ -1,9 +1,9 @@
 import Vocabulary
 
-/// The 32 bytes of a SHA-256 digest or HMAC.
+/// The 32 bytes of a SHA-256 digest or HMAC, stored without heap memory.
 ///
-/// The value needs no heap memory, so it is a cheap dictionary key. `==` is not constant-time: it finds records by the
-/// HMAC of a client's token, and attackers cannot choose this HMAC.
+/// `==` is not constant-time. This is safe for finding records by the HMAC of a token, because attackers cannot choose
+/// the HMAC.
 package struct Digest256: Hashable, Sendable {
     package static let byteCount = 32
 

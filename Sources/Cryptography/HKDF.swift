@@ -1,8 +1,7 @@
 import COpenSSL
 
-/// HKDF with SHA-256 (RFC 5869), which derives many keys from one secret.
-///
-/// Both steps are HMACs. OpenSSL's HKDF would take ten times as long, because it looks up its algorithms at each use.
+/// HKDF with SHA-256 (RFC 5869), made of HMACs. OpenSSL's HKDF takes ten times as long, because it looks up its
+/// algorithms at each use.
 package struct HKDF: Sendable {
     private let extracted: HMACKey
 

@@ -48,7 +48,7 @@ private final class Keyed: Sendable {
         EVP_MAC_CTX_free(self.context)
     }
 
-    /// A context with a digest but no key. It is only copied. Finding a digest by name takes longer than an HMAC.
+    /// A context with a digest but no key, made once and copied. Finding a digest by name takes longer than an HMAC.
     nonisolated(unsafe) private static let unkeyed: OpaquePointer = {
         let context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
         var digest = Array("SHA256".utf8CString)
@@ -66,7 +66,7 @@ private final class Keyed: Sendable {
 
     func code(of first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Digest256 {
         self.pool.with { context in
-            // Without a key argument OpenSSL keeps the context's key.
+            // Without a key argument, OpenSSL keeps the context's key.
             mustSucceed(EVP_MAC_init(context, nil, 0, nil), "EVP_MAC_init")
             Self.update(context, first)
             Self.update(context, second)

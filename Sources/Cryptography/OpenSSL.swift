@@ -10,7 +10,7 @@ enum Fetched {
 }
 
 extension Optional {
-    /// Returns the value, or ends the process if none exists: the gateway is not secure without this part of OpenSSL.
+    /// Returns the value. If it is `nil`, ends the process: the gateway is not secure without this part of OpenSSL.
     func orStop(_ what: StaticString) -> Wrapped {
         guard let value = self else {
             ERR_clear_error()
@@ -20,7 +20,8 @@ extension Optional {
     }
 }
 
-/// Ends the process unless OpenSSL reported success. For calls that fail only without memory or in a broken library.
+/// Ends the process unless OpenSSL reported success. For calls that fail only if memory runs out or the library is
+/// broken.
 func mustSucceed(_ result: Int32, _ what: StaticString) {
     guard result == 1 else {
         ERR_clear_error()

@@ -13,8 +13,8 @@ package enum PasswordHash {
 
     /// Returns a hash that no password matches, with the kind and cost of `encoded`.
     ///
-    /// Callers verify a password against it for an unknown user, so that the time of the answer does not reveal which
-    /// users exist.
+    /// For an unknown user, callers verify the password against this hash, so that the time of the answer does not
+    /// reveal which users exist.
     package static func decoy(like encoded: Secret) -> Secret {
         if Bcrypt.isWellFormed(encoded) { return Bcrypt.decoy(like: encoded) }
         return Argon2.isWellFormed(encoded) ? Argon2.decoy(like: encoded) : Scrypt.decoy(like: encoded)

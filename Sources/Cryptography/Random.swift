@@ -28,8 +28,8 @@ package enum Random {
     }
 }
 
-/// Bytes for the next small requests: the generator takes as long for 12 bytes as for 500. No byte is returned twice,
-/// and returned bytes are wiped from the stock. Threads never wait: while the stock is in use, they ask the generator.
+/// Prefetched random bytes, because the generator takes as long for 12 bytes as for 500. No byte is returned twice, and
+/// returned bytes are wiped. A thread that finds the stock in use asks the generator instead of waiting.
 private struct Stock {
     static let largest = 64
     private static let size = 512

@@ -1,11 +1,11 @@
 package import Vocabulary
 
-/// Texts that browsers and providers keep for the gateway, in cookies and URLs. The gateway does not store these texts,
-/// and nobody else can make or read them.
+/// Sealed texts that browsers and providers keep for the gateway, in cookies and URLs.
 extension SealingKeyRing {
     /// Seals a version byte and the output of `write` for a place, and returns the result in base64url.
     ///
-    /// - Parameter place: The purpose of the text, and where it is valid. Only the places of records begin with `sp:`.
+    /// - Parameter place: The purpose of the text, and where it is valid. Must not begin with `sp:`, like the places of
+    ///   records.
     package func sealText(
         version: UInt8,
         for place: String,

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The reason why sealed bytes could not be opened. None of the reasons means that the record does not exist.
+/// The reason why sealed bytes could not be opened. A record that fails to open must not be treated as missing.
 package enum SealingError: Error, Sendable, Equatable {
     /// The bytes have a newer format than this program knows.
     case newer(UInt8)
@@ -10,11 +10,11 @@ package enum SealingError: Error, Sendable, Equatable {
     case damaged
 }
 
-/// Seals records at rest with AES-256-GCM under keys derived from the gateway's secrets, and opens records sealed under
-/// any of these secrets. To rotate, put the new secret first and keep the old one accepted.
+/// Seals records at rest with AES-256-GCM under keys derived from the gateway's secrets. Opens records sealed under any
+/// of these secrets. To rotate, put the new secret first and keep the old one among the accepted secrets.
 ///
-/// Sealed bytes are `version(1) keyID(4) nonce(12) ciphertext tag(16)`. Version, key id and the place of the record are
-/// authenticated, so a record that is copied to another place does not open there. Each place has its own key,
+/// Sealed bytes are `version(1) keyID(4) nonce(12) ciphertext tag(16)`. Version, key id and the place of the record
+/// (such as its key in Redis) are authenticated, so a copy in another place does not open. Each place has its own key,
 /// `HMAC(ring key, place)`. With a single key, 2^32 records would exhaust the random nonces (SP 800-38D 8.3), and a
 /// busy deployment writes that many in weeks.
 package struct SealingKeyRing: Sendable {
@@ -69,7 +69,7 @@ package struct SealingKeyRing: Sendable {
         return try opener.open(sealed)
     }
 
-    /// Opens records that were sealed for one place, and keeps the key that was derived last for the next record.
+    /// Opens records that were sealed for one place, and reuses the key that was derived last.
     package struct PlaceOpener {
         private let ring: SealingKeyRing
         private let place: [UInt8]
@@ -112,7 +112,8 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// Returns true if the record was sealed under the current secret. Other records are lost with their secret.
+    /// Returns true if the record was sealed under the current secret. A record under an earlier secret is lost when
+    /// that secret is removed.
     package func isCurrent(_ sealed: [UInt8]) -> Bool {
         sealed.count >= Self.overhead && sealed[1..<(1 + Self.idLength)].elementsEqual(self.keys[0].id)
     }
@@ -122,8 +123,8 @@ package struct SealingKeyRing: Sendable {
         self.keys[0].naming.sha256(Array(text.utf8)).base64URL
     }
 
-    /// Returns names for `text` that do not reveal it, one per secret of the ring, starting with the current secret.
-    /// After a rotation, a record under an old name must still be found.
+    /// Returns names that do not reveal `text`, one for each secret of the ring, the current secret first. A record
+    /// from before a rotation is found under an earlier secret's name.
     package func names(of text: String) -> [String] {
         let bytes = Array(text.utf8)
         return self.keys.map { $0.naming.sha256(bytes).base64URL }

@@ -2,13 +2,13 @@
 package struct JOSEError: Error, Sendable, Hashable {
     /// The reasons that callers may need to distinguish.
     package enum Kind: Sendable, Hashable {
-        /// The specifications or the settings forbid the token or key. All checks without a separate case fail with it.
+        /// Any other reason: the specifications or the settings forbid the token or key.
         case invalid
         /// The key did not make the signature or HMAC.
         case signature
-        /// No key of the set has the header's `kid` and fits its `alg`. The issuer may have published such a key since.
+        /// No key of the set has the header's `kid` and fits its `alg`. The issuer may have published a new key.
         case unknownKey
-        /// No known key has signed the token, and the gateway must not ask the issuer for a new key now.
+        /// No known key has signed the token. The key may be new, but the issuer cannot be asked for it now.
         case unsought
         /// `iss` names another issuer, or is missing.
         case issuer

@@ -9,6 +9,6 @@ package enum JOSELimits {
     package static let keys = 100
     /// The maximum nesting depth of a JSON document.
     static let depth = 16
-    /// The maximum number of keys tried for one token. They fit its algorithm and have its `kid`, if it has one.
+    /// The maximum number of keys that are tried for one token.
     static let attempts = 16
 }

@@ -11,7 +11,7 @@ package final class JWK: Sendable, Hashable {
     package let value: JSONValue
     /// The SHA-256 of the key's required members in base64url (RFC 7638).
     package let thumbprint: String
-    /// The members that define the key (RFC 7638 3.2), without the members that describe it.
+    /// The members that define the key (RFC 7638 3.2), without `kid`, `alg` and `use`.
     package var required: JSONValue {
         guard case .object(let members) = self.value else { return self.value }
         return .object(members.filter { !["kid", "alg", "use"].contains($0.key) })

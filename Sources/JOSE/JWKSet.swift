@@ -10,8 +10,8 @@ package struct JWKSet: Sendable {
     /// Reads a document of at most 256 KiB, 16 levels and 100 keys. Keys that are not public, or that cannot verify
     /// signatures, are left out.
     ///
-    /// Several keys may share a `kid`: keys of different kinds (RFC 7517 4.5) or algorithms, or keys of one kind while
-    /// an issuer rotates its key.
+    /// Several keys may share a `kid` if their kinds or algorithms differ (RFC 7517 4.5), or while an issuer rotates
+    /// its key.
     package init(_ json: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
         let members: [String: JSONValue]
@@ -57,8 +57,8 @@ package struct JWKSet: Sendable {
         self.places = places
     }
 
-    /// A text for logs that explains why a published key may be missing from the set, to be appended to the message;
-    /// empty if nothing explains it.
+    /// Explains, at the end of a log message, why a published key may be missing from the set. Empty if every key was
+    /// read and has a `kid`.
     package var shortcomings: String {
         let unnamed = self.keys.count { $0.keyID == nil }
         let named = unnamed == 0 ? "" : unnamed == 1 ? "; 1 key has no kid" : "; \(unnamed) keys have no kid"

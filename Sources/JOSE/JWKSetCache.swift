@@ -4,9 +4,9 @@ package import Vocabulary
 /// The key set of one issuer, fetched on demand and cached.
 ///
 /// - At most one fetch runs at a time.
-/// - A token causes a fetch if the set has no key with its `kid` and algorithm, because the issuer may use a new key. A
-///   token also causes a fetch if no key verifies it, because a new key may reuse a `kid`, or have none. Each cool-down
-///   allows at most `KeySetState.mostSeeks` such fetches, whatever strangers send. Unknown `kid`s are not stored.
+/// - A token causes a fetch if no key of the set has its `kid` and algorithm, or if no key verifies it. The issuer may
+///   have a new key, which may reuse a `kid` or have none.
+/// - Tokens cause at most `KeySetState.mostSeeks` fetches in each cool-down, whatever strangers send.
 /// - An aging set is refreshed in the background, so that no request waits.
 /// - While the issuer cannot be reached, the last valid set is used until it is `KeySetState.maxStale` old.
 package final class JWKSetCache: Sendable {
@@ -50,8 +50,8 @@ package final class JWKSetCache: Sendable {
     /// Returns the token, verified with the issuer's keys. `nil` if the keys cannot be read now: there is no set, or it
     /// lacks the token's key and the last fetch failed.
     ///
-    /// If no known key verifies a token, verification is retried with a new set. A token that is rejected for another
-    /// reason causes no fetch. The error is `unsought` if the key may be new and the issuer must not be asked now.
+    /// If no known key verifies the token, verification is retried with a new set. The error is `unsought` if the
+    /// issuer cannot be asked for a new set now.
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>) async throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         let number = self.state.withLock { $0.keySet.number }
@@ -79,21 +79,21 @@ package final class JWKSetCache: Sendable {
         }
     }
 
-    /// Verifies a token at once with the cached set; `nil` if the result depends on a fetch, which `verify` makes.
+    /// Verifies a token at once with the cached set. `nil` if the result depends on a fetch; `verify` makes the fetch.
     package func verifyAtOnce(_ token: [UInt8], allowing: Set<JWSAlgorithm>) throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         guard let keys = self.known(token.header.keyID, token.header.algorithm) else { return nil }
         do throws(JOSEError) {
             return try token.verified(with: keys)
         } catch {
-            // Most tokens of a flood are rejected here.
+            // While no fetch may begin, as in a flood of forged tokens, the token is rejected at once.
             let isSeekable = self.state.withLock { $0.keySet.isSeekable(self.clock.now()) }
             if isSeekable, Self.mayNeedAnotherSet(token, error) { return nil }
             throw error
         }
     }
 
-    /// Returns whether a new set may help although no `kid` is missing: a new key may reuse a `kid`, or have none.
+    /// Returns whether a new set may verify the token: a new key may reuse a `kid`, or have none.
     private static func mayNeedAnotherSet(_ token: UnverifiedToken, _ error: JOSEError) -> Bool {
         error.kind == .signature || error.kind == .unknownKey && token.header.keyID == nil
     }

@@ -37,9 +37,8 @@ package struct JWS: Sendable {
 
     /// Verifies the signature of a token and returns the token.
     ///
-    /// The algorithm is compared with `allowing` before anything else. If the header has a `kid`, only keys with that
-    /// `kid` are considered, otherwise all keys. The keys that fit the algorithm are tried. More than 16 such keys are
-    /// an error.
+    /// Keys that fit the algorithm are tried. If the header has a `kid`, only keys with that `kid` are tried. More than
+    /// 16 fitting keys are an error.
     ///
     /// - Parameter sharedSecret: The secret for HS256, HS384 and HS512. At least as long as the hash (RFC 7518 3.2).
     package static func verify(
@@ -63,7 +62,7 @@ struct UnverifiedToken {
         try self.init(parts, JWSHeader(parts.header), allowing: allowing)
     }
 
-    /// - Parameter headers: A reader that may have read the header before.
+    /// - Parameter headers: A reader that caches the last header.
     init(_ token: [UInt8], allowing: Set<JWSAlgorithm>, headers: LastJWSHeader) throws(JOSEError) {
         let parts = try CompactToken(token)
         try self.init(parts, headers.header(of: parts.header), allowing: allowing)
@@ -130,7 +129,7 @@ struct UnverifiedToken {
         guard named?.isEmpty != true else {
             throw JOSEError("no key of the set has the token's kid", kind: .unknownKey)
         }
-        // One key may be listed with several `kid`s.
+        // A key that is listed with several `kid`s is tried once.
         var seen: Set<String> = []
         let fitting = (named ?? keys.keys).filter {
             $0.algorithms.contains(algorithm) && seen.insert($0.thumbprint).inserted

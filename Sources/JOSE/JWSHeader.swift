@@ -12,16 +12,15 @@ package final class JWSHeader: Sendable {
 
     /// Reads the base64url text of a header.
     ///
-    /// A header that names or contains a key (`jku`, `x5u`, `jwk`) is rejected, because only the issuer's published
-    /// keys are trusted. A header that demands an extension (`crit`, RFC 7515 4.1.11), such as an unencoded payload
-    /// (`b64`, RFC 7797), is rejected, too. Certificates (`x5c`, `x5t`) are not read.
+    /// `jku`, `x5u` and `jwk` are rejected, because only the issuer's published keys are trusted. `crit` and `b64` are
+    /// rejected, because no extension is supported (RFC 7515 4.1.11, RFC 7797). `x5c` and `x5t` are ignored.
     ///
     /// - Parameter allowingKey: True if `jwk` is allowed (RFC 9449 4.2).
     init(_ text: ArraySlice<UInt8>, allowingKey: Bool = false) throws(JOSEError) {
         guard let bytes = Base64URL.decoded(text), let value = JSONText.decode(bytes, maxDepth: JOSELimits.depth),
             case .object(let written) = value, let members = value.members
         else { throw JOSEError("the header is not a JSON object in base64url") }
-        // These members change how the token is read. Even null, which elsewhere means absent, is rejected.
+        // A null member counts as missing elsewhere, but these members are rejected even if they are null.
         for name in ["crit", "b64"] where written[name] != nil { throw JOSEError("the header has \(name)") }
         for name in ["jku", "x5u"] where members[name] != nil { throw JOSEError("the header has \(name)") }
         if !allowingKey, members["jwk"] != nil { throw JOSEError("the header has jwk") }

@@ -21,11 +21,11 @@ package final class JWTClaims: Sendable {
     /// `sid` (OpenID Connect Front-Channel Logout 1.0, section 3)
     package let sessionID: String?
 
-    /// Reads a JSON object. A claim of the wrong type is rejected, and so is a time that is negative or after the year
-    /// 9999. A claim that is null is treated as missing.
+    /// Reads a JSON object. A claim that is null is treated as missing. A claim of the wrong type is rejected, and so
+    /// is a time that is negative or after the year 9999.
     ///
-    /// - Parameter loneSurrogates: The treatment of lone surrogates. If they are replaced by U+FFFD, the claims that
-    ///   have a property here must not contain U+FFFD, because these claims name users, sessions or tokens.
+    /// - Parameter loneSurrogates: If lone surrogates are replaced by U+FFFD, claims that identify users, sessions or
+    ///   tokens must not contain U+FFFD.
     package init(_ payload: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard
             let value = JSONText.decode(payload, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates),

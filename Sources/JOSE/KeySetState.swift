@@ -15,7 +15,7 @@ struct KeySetState {
         ///
         /// - Parameter algorithm: The algorithm; `nil` for any.
         case key(String, JWSAlgorithm?)
-        /// A different set, read after the set with this number.
+        /// A set with a higher `number`: its keys have changed.
         case newer(than: Int)
     }
 
@@ -33,13 +33,13 @@ struct KeySetState {
         case join
     }
 
-    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches. With a
-    /// limit of one, they could keep the gateway from finding a new key.
+    /// The maximum number of fetches for a missing key within the cool-down. With a limit of one, a forged token could
+    /// keep the gateway from finding a new key.
     static let mostSeeks = 4
 
     /// The age at which a set must be read again.
     static let maxAge = Duration.seconds(600)
-    /// The time within which at most `mostSeeks` fetches look for a key.
+    /// The time in which at most `mostSeeks` fetches for a missing key begin.
     static let coolDown = Duration.seconds(30)
     /// The maximum age of the last valid set while the issuer cannot be reached.
     static let maxStale = Duration.seconds(86_400)

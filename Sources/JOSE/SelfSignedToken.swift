@@ -13,11 +13,11 @@ package struct SelfSignedToken: Sendable {
     package let headerText: ArraySlice<UInt8>
     /// The content of the header.
     package let head: Head
-    /// True if the content of the header was known before.
+    /// True if `known` returned the content of the header.
     package let isHeadKnown: Bool
     private let token: UnverifiedToken
 
-    /// Reads a token in compact form. The key is read after all other members of the header, because it costs the most.
+    /// Reads a token in compact form.
     ///
     /// - Parameter known: Returns the content of a header that was read before; `nil` if it is unknown.
     package init(

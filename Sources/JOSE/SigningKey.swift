@@ -11,7 +11,7 @@ package final class SigningKey: Sendable {
 
     /// Reads an unencrypted key in PEM: PKCS #8, or the older forms of OpenSSL.
     ///
-    /// - Parameter algorithm: The algorithm; `nil` for the usual one of the key's kind, which is RS256 for RSA.
+    /// - Parameter algorithm: The algorithm; `nil` for RS256 with an RSA key, and for the only algorithm of other keys.
     package convenience init(pem: Secret, algorithm: JWSAlgorithm? = nil) throws(JOSEError) {
         guard let key = PrivateKey(pem: pem) else {
             throw JOSEError(

@@ -36,8 +36,8 @@ package struct SigningKeyFile: Sendable {
         self.idTokens = SigningKeyRing(keys.filter { $0.algorithm == .rs256 })
     }
 
-    /// Returns the blocks with keys. `openssl ecparam -genkey` writes a separate block with the name of the curve
-    /// before the key. This block is skipped, because the key also contains the name.
+    /// Returns the blocks with keys. `EC PARAMETERS`, a block that `openssl ecparam -genkey` writes before a key, is
+    /// skipped.
     private static func blocks(of pem: Secret) throws(JOSEError) -> [Secret] {
         var blocks: [Secret] = []
         var block: [UInt8]?

@@ -12,8 +12,8 @@ package enum RuleStage: String, Sendable, CaseIterable {
     case exchange
 }
 
-/// A rule of the operator: an effect that follows if a condition holds. Rules can deny an act, require a sign-in or
-/// remove scopes. They never grant anything.
+/// A rule of the operator: a condition and its effect. Rules can deny an act, require a sign-in or remove scopes. They
+/// never grant anything.
 package struct Rule: Sendable, Equatable {
     package enum Effect: String, Sendable, CaseIterable {
         /// The act is refused.
@@ -24,7 +24,7 @@ package struct Rule: Sendable, Equatable {
         case scopes
     }
 
-    /// Selects the scopes that a rule keeps from those that would be granted.
+    /// The scopes that a rule keeps of the scopes to be granted.
     package struct Scopes: Sendable, Equatable {
         /// The only scopes to keep. `nil` if all scopes may be kept.
         package var only: [String]?
@@ -85,7 +85,7 @@ package enum RuleResult: String, Sendable, CaseIterable {
     case wouldAskToSignIn = "would_sign_in"
     case wouldLimitScopes = "would_scopes"
 
-    /// Whether the rule is in dry run and its condition held.
+    /// True if the condition of a rule in dry run held.
     package var isDryRun: Bool { [.wouldDeny, .wouldAskToSignIn, .wouldLimitScopes].contains(self) }
 }
 
@@ -99,7 +99,7 @@ package struct RuleFinding: Sendable, Equatable {
         self.result = result
     }
 
-    /// The reason with which the rule denies the act, or would without dry run. `nil` without an objection.
+    /// The reason id of the rule's objection, also in dry run. `nil` if the rule does not object.
     package var reason: Reason? {
         switch self.result {
         case .pass, .scopes, .wouldLimitScopes: nil
@@ -117,7 +117,7 @@ extension [RuleFinding] {
     package var limiting: [String] { self.filter { $0.result == .scopes }.map(\.rule) }
 }
 
-/// The objection of a rule to an act. The act is then not carried out.
+/// The objection of a rule that stopped an act.
 package struct RuleObjection: Sendable, Equatable {
     package var rule: String
     package var effect: Rule.Effect
@@ -150,6 +150,6 @@ package struct RuleJudgement: Sendable, Equatable {
 
     package init() {}
 
-    /// Returns the scopes in `scopes` that remain within all limits. The result contains no other scopes.
+    /// Returns the scopes in `scopes` that remain within all limits.
     package func left(of scopes: [String]) -> [String] { self.limits.reduce(scopes) { $1.left(of: $0) } }
 }

@@ -8,14 +8,14 @@ package struct RuleBook: Sendable {
 
     /// - Parameters:
     ///   - rules: The rules, in the order in which they are applied.
-    ///   - places: The directory of the places of IP addresses. `nil` if no condition needs it.
+    ///   - places: The locations of IP addresses. `nil` if no condition needs them.
     package init(_ rules: [Rule] = [], places: GeoDirectory? = nil) {
         self.rules = rules
         self.places = places
     }
 
-    /// Applies the rules to an act. The first rule whose condition holds and whose effect is `deny` or `signIn` refuses
-    /// the act, unless the rule is in dry run. A rule about scopes limits them, and the next rules apply, too.
+    /// Applies the rules to an act. A rule that denies the act or requires a sign-in ends the evaluation, unless it is
+    /// in dry run. Rules about scopes do not.
     ///
     /// Asynchronous, so that rules can be extended to ask another service.
     package func judge(_ stage: RuleStage, _ facts: @autoclosure () -> RuleFacts) async -> RuleJudgement {

@@ -10,8 +10,7 @@ package struct RuleFacts: Sendable {
         /// The autonomous system number of the address. `nil` if unknown.
         package var asn: UInt32?
         package var userAgent: String?
-        /// The certificate that the client presents in the TLS handshake. `nil` if the client presents none, or if it
-        /// is not known.
+        /// The client's TLS certificate. `nil` if the client presents none, or if it is not known.
         package var certificate: Certificate?
 
         package init(address: IPAddress, asn: UInt32?, userAgent: String?, certificate: Certificate? = nil) {
@@ -71,8 +70,7 @@ package struct RuleFacts: Sendable {
     package var provider: String
     package var userID: String
     package var traits: JSONValue
-    /// The id of the actor in the session that would begin, or in the session from which a token would be minted. `nil`
-    /// if nobody acts for the user.
+    /// The id of the actor who acts for the user in the session. `nil` without an actor.
     package var actor: String?
     /// The client that makes the request. `nil` if no client takes part.
     package var clientID: String?
@@ -114,11 +112,11 @@ package struct RuleFacts: Sendable {
         self.clientID = clientID
     }
 
-    /// Returns the event that conditions read. It is shaped like `event` in Auth0's post-login Actions. Unknown members
+    /// Returns the event that conditions read, in the shape of `event` in Auth0's post-login Actions. Unknown members
     /// are left out.
     ///
-    /// The places of the request and of the request for the transfer token come from one database. Otherwise, if the
-    /// database were replaced between two requests of a device, their countries could differ.
+    /// The request for the transfer token and the request that presents it are looked up in one database. Two databases
+    /// could place one device in two countries.
     package func event(_ places: GeoDirectory?) -> JSONValue {
         var members: [String: JSONValue] = [:]
         var request = Self.members(of: self.request, places)
@@ -153,7 +151,7 @@ package struct RuleFacts: Sendable {
 
     private static func members(of request: Request, _ places: GeoDirectory?) -> [String: JSONValue] {
         var members: [String: JSONValue] = ["ip": .string(request.address.description)]
-        // A text, as in Auth0's event.
+        // Auth0's event has the number as a text.
         members["asn"] = request.asn.map { .string(String($0)) }
         members["user_agent"] = request.userAgent.map(JSONValue.string)
         members["geoip"] = places?.place(of: request.address)?.event

@@ -14,7 +14,7 @@ enum RuleType: String, Sendable {
     case missing = "missing"
 }
 
-/// A field of the event. The event has the shape of the event of Auth0's post-login Actions.
+/// A field of the event (`RuleFacts.event`).
 package struct RuleField: Sendable, Equatable {
     /// The names on the path to the field, without `event`.
     let path: [String]
@@ -23,8 +23,7 @@ package struct RuleField: Sendable, Equatable {
     /// The name of the field in conditions.
     package var name: String { "event." + self.path.joined(separator: ".") }
 
-    /// The stages at which the field exists: the fields of a transfer token while it is consumed, the actor while a
-    /// transfer token is minted or consumed, and an access token's API and scopes at an exchange.
+    /// The stages at which the field exists.
     package var stages: Set<RuleStage> {
         switch self.path[0] {
         case Self.token: [.consume]

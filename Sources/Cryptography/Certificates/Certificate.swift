@@ -1,9 +1,9 @@
 import COpenSSL
 package import Vocabulary
 
-/// An X.509 certificate (RFC 5280), as far as the gateway reads it. Reading a certificate implies no trust in it.
+/// An X.509 certificate (RFC 5280). Reading a certificate does not verify it.
 package struct Certificate: Sendable, Equatable {
-    /// The kind of a certificate's key. Certificates are chosen for clients by this kind.
+    /// The kind of a certificate's key, by which a TLS server chooses its certificate.
     package enum Key: Sendable, Equatable {
         /// A key on a NIST curve with this number of bits.
         case ellipticCurve(Int)
@@ -11,7 +11,7 @@ package struct Certificate: Sendable, Equatable {
         case other
     }
 
-    /// The subject in ASCII with escapes (RFC 4514), like `issuer`. Empty if it has no such form.
+    /// The subject in ASCII with escapes (RFC 4514); empty if it cannot be written in ASCII.
     package let subject: String
     package let issuer: String
     package let validFrom: UnixTime
@@ -42,7 +42,7 @@ package struct Certificate: Sendable, Equatable {
         self.key = Self.key(of: handle.pointer)
         let names = handle.alternativeNames ?? []
         self.dnsNames = names.filter { $0.kind == GEN_DNS }.compactMap { _, value in
-            // A name with a space, a control or a byte beyond ASCII could be read in two ways (CVE-2021-3712).
+            // A space, a control character or a byte beyond ASCII could be read in two ways (CVE-2021-3712).
             guard value.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
             let name = String(decoding: value, as: UTF8.self).lowercased()
             return name.hasSuffix(".") ? String(name.dropLast()) : name
@@ -109,7 +109,7 @@ package struct Certificate: Sendable, Equatable {
     }
 }
 
-/// The private key of a certificate, read from a file, of any kind that OpenSSL reads.
+/// The private key of a certificate, of any kind that OpenSSL reads.
 package struct CertificateKey: Sendable {
     let handle: KeyHandle
 

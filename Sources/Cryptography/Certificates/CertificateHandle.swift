@@ -6,7 +6,7 @@ import Glibc
 #endif
 
 /// An OpenSSL certificate (RFC 5280). Any thread may read it, because OpenSSL fills the certificate's caches under a
-/// lock. This class reads every certificate; its callers decide which they accept.
+/// lock.
 final class CertificateHandle: Sendable {
     nonisolated(unsafe) let pointer: OpaquePointer
 
@@ -48,7 +48,7 @@ final class CertificateHandle: Sendable {
             var found: [CertificateHandle] = []
             while true {
                 ERR_clear_error()
-                // Without a function OpenSSL would ask the terminal for a password.
+                // Without a callback, OpenSSL would ask the terminal for a password.
                 guard let read = PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil) else { break }
                 found.append(CertificateHandle(read))
             }
@@ -70,12 +70,12 @@ final class CertificateHandle: Sendable {
         return Array(UnsafeBufferPointer(start: start, count: Int(count)))
     }
 
-    /// The subject in the form of RFC 4514 that `openssl x509 -nameopt RFC2253` writes, with `\XX` for characters
-    /// beyond ASCII; `nil` if the subject has no such form. `issuer` has this form, too.
+    /// The subject as `openssl x509 -nameopt RFC2253` writes it (RFC 4514), with `\XX` for characters beyond ASCII;
+    /// `nil` if the subject cannot be written in ASCII.
     var subject: String? { Self.text(X509_get_subject_name(self.pointer)) }
     var issuer: String? { Self.text(X509_get_issuer_name(self.pointer)) }
 
-    /// The first second of the validity; `nil` if the field is not a time. `validUntil` is the last second.
+    /// The first and last second of the validity; `nil` if the field is not a time.
     var validFrom: UnixTime? { Self.time(X509_get0_notBefore(self.pointer)) }
     var validUntil: UnixTime? { Self.time(X509_get0_notAfter(self.pointer)) }
 
@@ -92,9 +92,9 @@ final class CertificateHandle: Sendable {
         return (isNegative ? "-" : "") + (significant.isEmpty ? "0" : significant)
     }
 
-    /// The alternative names that are DNS names, email addresses, URIs or addresses (`GEN_DNS` and so on), in their
-    /// order. `nil` if the extension occurs twice or cannot be read. Other kinds of names are not plain strings, and
-    /// are skipped (swift-nio-ssl read past the end of such names until 2.37.5).
+    /// The DNS names, email addresses, URIs and IP addresses among the subject's alternative names, in their order.
+    /// `nil` if the extension occurs twice or cannot be read. Other kinds of names are skipped, because they are not
+    /// plain strings.
     var alternativeNames: [(kind: Int32, value: [UInt8])]? {
         var place: Int32 = 0
         guard let names = X509_get_ext_d2i(self.pointer, NID_subject_alt_name, &place, nil) else {

@@ -1,15 +1,16 @@
 import COpenSSL
 package import Vocabulary
 
-/// The facts about a client certificate (RFC 5280) that the gateway uses to judge requests.
+/// The facts in a client certificate (RFC 5280) that the gateway judges requests by.
 ///
-/// Made once per connection, after TLS has verified the issuer and the client's key. This class only reads. All texts
-/// are printable ASCII, so that fields and log lines can contain them unchanged.
+/// Made once per connection, after TLS has verified the issuer and the client's key; this class verifies nothing. All
+/// texts are printable ASCII, so fields and log lines can contain them.
 package final class ClientCertificate: Sendable {
-    /// The SHA-256 of the certificate in DER. Tokens bound to the certificate have it in `cnf.x5t#S256` (RFC 8705 3.1).
+    /// The SHA-256 of the certificate in DER. It is in `cnf.x5t#S256` of tokens bound to the certificate (RFC 8705
+    /// 3.1).
     package let sha256: Digest256
-    /// The subject in the form of RFC 4514, with `\XX` for characters beyond ASCII, as in `openssl x509 -nameopt
-    /// RFC2253`. Empty if the certificate has only alternative names.
+    /// The subject (RFC 4514), with `\XX` for characters beyond ASCII, as `openssl x509 -nameopt RFC2253` writes it.
+    /// Empty if the certificate has only alternative names.
     package let subject: String
     /// The issuer, in the form of `subject`.
     package let issuer: String
@@ -30,7 +31,7 @@ package final class ClientCertificate: Sendable {
     package static let mostNames = 256
 
     /// Reads a certificate; `nil` if the bytes are not exactly one certificate, a limit is exceeded or a name is
-    /// unreadable. Nothing is left out, because the certificate could then be mistaken for another one.
+    /// unreadable. A certificate is never read in part, because it could be mistaken for another.
     package init?(der: [UInt8]) {
         guard der.count <= Self.largest, let read = CertificateHandle(der: der), let subject = read.subject,
             let issuer = read.issuer, let serial = read.serial, serial.utf8.count <= Self.longestSerial,
@@ -51,7 +52,7 @@ package final class ClientCertificate: Sendable {
         self.init(der: CertificateHandle.all(inPEM: bytes)?.first?.der ?? bytes)
     }
 
-    /// Returns the names that requests are judged by, each once; `nil` if there are too many.
+    /// Returns the DNS names, email addresses and URIs, each once; `nil` if there are too many.
     private static func names(_ all: [(kind: Int32, value: [UInt8])]) -> [CertificateName]? {
         var names: [CertificateName] = []
         var known: Set<CertificateName> = []
@@ -63,7 +64,7 @@ package final class ClientCertificate: Sendable {
         return names
     }
 
-    /// Returns the name if requests are judged by its kind; `nil` for other kinds, such as addresses.
+    /// Returns the name; `nil` for other kinds of names, such as IP addresses.
     private static func name(_ kind: Int32, _ value: [UInt8]) -> CertificateName? {
         switch kind {
         case GEN_DNS: CertificateName(.dns, value)

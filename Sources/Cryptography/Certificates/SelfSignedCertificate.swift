@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// A certificate that is signed with its own key, for trying the gateway. Clients do not trust it by default.
 package struct SelfSignedCertificate: Sendable {
-    /// The certificate as PEM text (RFC 7468). Its `key` is PEM text in PKCS #8.
+    /// The certificate in PEM (RFC 7468). `key` is its private key in PEM (PKCS #8).
     package let certificate: [UInt8]
     package let key: Secret
 

@@ -12,7 +12,7 @@ enum ECDSASignature {
         var der: [UInt8] = []
         der.reserveCapacity(length + 3)
         der.append(Self.sequence)
-        // A length up to 127 needs one byte, and a length for P-521 needs two. No signature needs more.
+        // DER writes lengths above 127 in two bytes. Only signatures of P-521 are that long.
         if length >= 0x80 { der.append(0x81) }
         der.append(UInt8(length))
         r.append(to: &der)

@@ -49,8 +49,8 @@ final class KeyHandle: Sendable {
         return context
     }
 
-    /// Makes one pool of contexts for each scheme of `kind` that works on digests. `begin` prepares the contexts. There
-    /// are few schemes, so a linear search is faster than a table.
+    /// Makes a pool of contexts for each scheme of `kind`, except for Ed25519, which signs messages instead of digests.
+    /// `begin` prepares the contexts. The result is an array, because a search of few schemes is faster than a table.
     func pools(
         _ kind: KeyKind,
         _ begin: @escaping @Sendable (OpaquePointer) -> Int32

@@ -39,7 +39,7 @@ package final class PrivateKey: Sendable {
         let pointer: OpaquePointer? = pem.bytes.withUnsafeBytes { bytes in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
             defer { BIO_free(bio) }
-            // Without a function OpenSSL would ask the terminal for the password of an encrypted key.
+            // Without a callback, OpenSSL would ask the terminal for the password of an encrypted key.
             return PEM_read_bio_PrivateKey_ex(bio, nil, { _, _, _, _ in -1 }, nil, nil, nil)
         }
         self.init(pointer: pointer)
@@ -149,8 +149,8 @@ package final class PrivateKey: Sendable {
 extension PrivateKey {
     /// Derives a P-256 key that depends only on `secret` and `purpose`.
     ///
-    /// HKDF derives 32 bytes for the purpose and a counter. The first result from 1 to n - 1 (n is the group's order)
-    /// is the key (FIPS 186-4 B.4.2), so that all keys are equally probable. About one result in 2^32 is out of range.
+    /// HKDF derives 32 bytes for each value of a counter. The key is the first result from 1 to n - 1, where n is the
+    /// group's order (FIPS 186-4 B.4.2).
     package static func derivedP256(from secret: Secret, purpose: String) -> PrivateKey {
         for counter in 1...255 {
             let scalar = HKDF(secret: secret.bytes).bytes(for: "\(purpose) \(counter)", count: 32)
@@ -175,7 +175,7 @@ extension PrivateKey {
         return PrivateKey(key.orStop("key of P-256"), kind: .ellipticCurve(.p256))
     }
 
-    /// Returns a private key's uncompressed point. OpenSSL does not compute the point for an imported private key.
+    /// Returns the public key's uncompressed point. OpenSSL does not compute the point of an imported private key.
     private static func p256Point(_ scalar: [UInt8]) -> [UInt8] {
         let number = BN_bin2bn(scalar, Int32(scalar.count), nil).orStop("number")
         defer { BN_clear_free(number) }

@@ -1,7 +1,6 @@
 import COpenSSL
 
-/// A public key that verifies signatures, on any thread. Its contexts are prepared once, so that a verification costs
-/// little more than its arithmetic.
+/// A public key that verifies signatures, on any thread. OpenSSL's contexts are prepared once and reused.
 package final class PublicKey: Sendable {
     package let kind: KeyKind
     private let key: KeyHandle

@@ -11,8 +11,8 @@ enum RSAKeyRules {
         return value & 1 == 1 && value >= 3
     }
 
-    /// Returns true if a modulus may come from a broken generator and can then be factored (CVE-2017-15361). Such a
-    /// modulus is a power of 65537 modulo every small prime. About one in 2^27 other moduli has this form, too.
+    /// Returns true if a modulus has the form of a broken generator's keys, which can be factored (CVE-2017-15361): a
+    /// power of 65537 modulo every small prime. About one in 2^27 sound moduli has this form, too.
     static func isOfWeakGenerator(modulus: [UInt8]) -> Bool {
         self.smallPrimes.allSatisfy { prime in
             let remainder = modulus.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % prime }

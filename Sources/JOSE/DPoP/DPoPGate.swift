@@ -3,8 +3,7 @@ package import Sessions
 package import Vocabulary
 
 /// Judges DPoP proofs. The store remembers the id of each proof, so that no gateway of the deployment accepts it again.
-///
-/// All times are measured by the store's clock, which all gateways use.
+/// All gateways measure time by the store's clock.
 package final class DPoPGate: Sendable {
     private let judge: DPoPJudge
     private let nonces: DPoPNonces
@@ -42,7 +41,7 @@ package final class DPoPGate: Sendable {
         now: UnixTime
     ) throws(DPoPRefusal) -> DPoPProof? {
         guard let thumbprint = presentation.thumbprint else {
-            // A client that has a key may send a proof with every request.
+            // A proof with an unbound token is ignored, because some clients send a proof with every request.
             if presentation.isProofScheme { throw .notBound }
             return nil
         }
@@ -60,7 +59,7 @@ package final class DPoPGate: Sendable {
         keys: DPoPKeyCache?,
         now: UnixTime
     ) throws(DPoPRefusal) -> DPoPProof {
-        // Proxies may have joined two fields (RFC 9110 5.3), and the gateway does not guess which one is valid.
+        // A comma shows that a proxy joined two fields (RFC 9110 5.3). The gateway does not guess which proof is valid.
         guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else { throw .several }
         let memory = self.onces.onceMemory
         var demand = demand
@@ -71,13 +70,13 @@ package final class DPoPGate: Sendable {
 
     /// Makes the store remember an accepted proof.
     ///
-    /// - Returns: `nil` if the proof is accepted; otherwise the reason to reject it. Fails with a `StoreError` if it is
-    ///   unknown whether the proof was presented before.
+    /// - Returns: `nil` if the proof is accepted; otherwise the reason to reject it. Fails with a `StoreError` if the
+    ///   store cannot tell whether the proof was presented before.
     package func redeem(_ proof: DPoPProof, now: UnixTime, on loop: any EventLoop) -> Eventual<DPoPRefusal?> {
         let id = OnceID(scope: proof.onceScope, id: proof.onceID)
         return self.onces.eventualOnce(id, for: proof.lifetime, on: loop).map { isFirst in
             guard isFirst else { return .replayed }
-            // The store may have forgotten the proof since it was judged.
+            // If the epoch has changed, the store may have lost the id of an earlier use.
             let epoch = self.onces.onceMemory.epoch
             guard epoch != proof.epoch else { return nil }
             return .unusable(nonce: self.nonces.current(at: now, epoch: epoch))

@@ -35,11 +35,10 @@ package struct DPoPJudge: Sendable {
     package static let longestProof = 8192
     /// The maximum length of a `jti` in bytes. Most clients send 16 to 36 characters.
     package static let longestID = 256
-    /// The maximum age of a proof by its `iat`, equal to the maximum age of a nonce. An older proof may have been made
-    /// by somebody who only had the key for a moment, or its id may have left the store.
+    /// The maximum age of a proof by its `iat`, equal to the maximum age of a nonce.
     package static let greatestAge = Duration.seconds(300)
-    /// The maximum time by which `iat` may be ahead, because clocks differ a little. A longer time would let proofs be
-    /// made in advance (RFC 9449 11.2).
+    /// The maximum time by which `iat` may be ahead, because clocks differ. A longer time would let proofs be made in
+    /// advance (RFC 9449 11.2).
     package static let greatestLead = Duration.seconds(60)
     /// The maximum clock difference between gateways. Ids are remembered this much longer than proofs are accepted.
     package static let skew = Duration.seconds(60)
@@ -54,13 +53,12 @@ package struct DPoPJudge: Sendable {
         self.nonces = nonces
     }
 
-    /// Judges one proof. The signature costs the most, so it is verified last: earlier checks can only reject the
-    /// proof.
+    /// Judges one proof. The signature is verified last, because it costs the most.
     ///
     /// - Parameters:
-    ///   - keys: The keys that the caller's event loop knows; `nil` if there is no loop.
+    ///   - keys: The cache of the caller's event loop; `nil` if there is no loop.
     ///   - epoch: The epoch of the nonces (`DPoPNonces.current`).
-    /// - Returns: The proof, which is valid once its id is known to be new (`DPoPProof.onceID`).
+    /// - Returns: The proof. It is valid only if its id is new (`DPoPProof.onceID`).
     package func judge(
         _ proof: [UInt8],
         for demand: DPoPDemand,
@@ -92,7 +90,7 @@ package struct DPoPJudge: Sendable {
         } catch {
             throw .header(error)
         }
-        // A media type (RFC 7515 4.1.9).
+        // Media types ignore case (RFC 7515 4.1.9).
         guard token.header.type?.lowercased() == "dpop+jwt" else { throw .type }
         return token
     }
@@ -104,8 +102,8 @@ package struct DPoPJudge: Sendable {
         let hasPresentNonce: Bool
     }
 
-    /// Returns the time in which a proof is accepted. A proof is newer than its nonce, whatever `iat` says: device
-    /// clocks may be wrong by hours. Without a nonce only `iat` shows the age.
+    /// Returns the time in which a proof is accepted. A nonce shows that a proof is recent, even if the device's clock
+    /// is wrong. `iat` is checked only if there is no nonce.
     private func span(
         of claims: ProofClaims,
         _ demand: DPoPDemand,

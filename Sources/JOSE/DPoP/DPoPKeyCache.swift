@@ -1,10 +1,9 @@
-/// Caches the keys of verified proofs, so that keys and thumbprints are not computed again. Entries are found by the
-/// text of a proof's header, because all proofs of a client have equal headers. Confined to one event loop.
+/// Caches the keys of verified proofs by the text of the header. All proofs of a client have equal headers. Confined to
+/// one event loop.
 ///
-/// The cache has two generations. Used entries move to the young generation. A full young generation replaces the old
-/// one. The size is therefore limited, and keys in use stay.
+/// Used entries move to the young generation. When the young generation is full, it replaces the old one.
 package final class DPoPKeyCache {
-    /// The text of a header, hashed at once. An array would be hashed byte by byte.
+    /// The text of a header. It is hashed as one block, because an array would be hashed byte by byte.
     private struct Text: Hashable {
         let bytes: ArraySlice<UInt8>
 
@@ -32,8 +31,7 @@ package final class DPoPKeyCache {
         return head
     }
 
-    /// Remembers the header of a proof whose signature was verified. Other headers are not remembered, so that each
-    /// entry costs the sender at least a signature.
+    /// Caches the header of a proof whose signature was verified. Each entry therefore costs its sender a signature.
     func remember(_ token: SelfSignedToken) {
         if !token.isHeadKnown { self.insert(token.head, Text(bytes: token.headerText)) }
     }

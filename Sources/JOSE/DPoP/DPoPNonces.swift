@@ -2,11 +2,11 @@ import Cryptography
 import Synchronization
 package import Vocabulary
 
-/// The nonces that the gateway requests in proofs (RFC 9449 8 and 9). The gateway makes and checks them without a
-/// store: a nonce contains the number of a time window and an HMAC of this number and the epoch.
+/// The nonces that the gateway requests in proofs (RFC 9449 8 and 9). No store is needed: a nonce contains the number
+/// of a time window, and an HMAC of this number and the epoch.
 ///
-/// Within a window all hosts, endpoints, gateways and clients use one nonce, because a client keeps a single nonce for
-/// all of them. The nonce shows that a proof is not older than the window, and the `jti` shows that the proof is new.
+/// All hosts, gateways and clients share the nonce of a window, because a client keeps a single nonce. The nonce limits
+/// the age of a proof, and `jti` prevents replays.
 ///
 /// Form: base64url of `keyID(1) window(4) code(16)`, 28 characters.
 package final class DPoPNonces: Sendable {
@@ -14,7 +14,8 @@ package final class DPoPNonces: Sendable {
     package enum Reading: Sendable, Hashable {
         /// The nonce is from the current window, and accepted before `end`.
         case current(end: UnixTime)
-        /// A nonce from an earlier window or secret. Accepted before `end`; the answer should have the current nonce.
+        /// The nonce is from an earlier window or secret, and accepted before `end`. The answer should have the current
+        /// nonce.
         case aging(end: UnixTime)
         /// The nonce is too old, from another epoch, or not from this deployment.
         case unusable
@@ -22,8 +23,7 @@ package final class DPoPNonces: Sendable {
 
     /// The time for which one nonce is issued.
     package static let window = Duration.seconds(60)
-    /// The number of earlier windows whose nonces are accepted. A nonce is therefore valid for up to five minutes, so
-    /// that clients that send a request every few minutes need not retry each time.
+    /// The number of earlier windows whose nonces are accepted. A nonce is therefore valid for up to five minutes.
     package static let earlierWindows: Int64 = 4
 
     private static let seconds = DPoPNonces.window.components.seconds
@@ -31,7 +31,7 @@ package final class DPoPNonces: Sendable {
     private static let length = 28
 
     private struct Key: Sendable {
-        /// Identifies the secret of a nonce; not unique.
+        /// Identifies the key that made a nonce. Two keys may have equal ids.
         let id: UInt8
         let hmac: HMACKey
 
@@ -72,9 +72,8 @@ package final class DPoPNonces: Sendable {
 
     /// Returns the nonce that is issued now. It is computed once per window.
     ///
-    /// - Parameter epoch: A number that all gateways share. A new number invalidates all earlier nonces after a
-    ///   failover in which the store may have lost the ids of proofs. It does not invalidate proofs without a nonce.
-    ///   Until they have expired (`DPoPJudge.greatestAge` and `greatestLead`), the caller requires a nonce.
+    /// - Parameter epoch: A number that all gateways share. It changes when the store may have lost the ids of proofs.
+    ///   Nonces of earlier epochs are invalid.
     package func current(at now: UnixTime, epoch: UInt64) -> String {
         let window = Self.window(at: now)
         if let last = self.lastMade(of: window, epoch) { return last }
@@ -83,17 +82,17 @@ package final class DPoPNonces: Sendable {
         return text
     }
 
-    /// Returns the nonce of this window and epoch, if it was made before.
+    /// Returns the last nonce that was made; `nil` unless it is for this window and epoch.
     private func lastMade(of window: Int64, _ epoch: UInt64) -> String? {
-        // Threads never wait for each other here: computing the code again is cheaper.
+        // If the lock is taken, the nonce is computed again: this costs less than waiting.
         guard let last = self.last.withLockIfAvailable({ $0 }) ?? nil, last.window == window, last.epoch == epoch else {
             return nil
         }
         return last.text
     }
 
-    /// Checks the nonce of a proof. A malformed nonce costs no HMAC. Neither does the current nonce, which is compared
-    /// as text: every client has it, so it is not secret.
+    /// Checks the nonce of a proof. The current nonce is compared as text, without constant time: every client has it,
+    /// so it is not secret.
     package func read(_ nonce: String, at now: UnixTime, epoch: UInt64) -> Reading {
         let present = Self.window(at: now)
         if let last = self.lastMade(of: present, epoch), nonce.utf8.elementsEqual(last.utf8) {

@@ -7,7 +7,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
     package let error: String
     /// A sentence for developers, without quotes or backslashes. It repeats no part of the request.
     package let description: String
-    /// The nonce for the answer's `DPoP-Nonce`. The client retries with it. `nil` if a nonce does not help.
+    /// The nonce for the answer's `DPoP-Nonce`, with which the client retries. `nil` if a retry does not help.
     package let nonce: String?
 
     private init(_ reason: Reason, _ error: String, _ description: String, nonce: String? = nil) {
@@ -44,8 +44,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
         "invalid_dpop_proof",
         "The token is bound to a key: send a DPoP proof."
     )
-    /// The key of the proof is not the key that the token is bound to. The error therefore concerns the token, not the
-    /// proof (RFC 9449 7.1).
+    /// The token is bound to another key than the proof's. The error code concerns the token (RFC 9449 7.1).
     package static let otherKey = DPoPRefusal(
         .proofOtherKey,
         "invalid_token",

@@ -1,9 +1,9 @@
-/// Decides when a loop may try to reach Redis again. The value has no clock and no random numbers of its own.
+/// Decides when a loop may connect to Redis again. The value has no clock and no random numbers of its own.
 ///
-/// The breaker is closed while a connection is usable. A lost connection opens it: every command then fails at once,
-/// and after a pause one probe (connect, handshake, `PING`) is let through. The pause doubles with each failure up to
-/// half a second, so that Redis is used again within a second of its return. Only an answered command resets the pause,
-/// not a connect alone; otherwise a server that accepts connections but answers nothing would be probed without pause.
+/// The breaker is closed while a connection is usable. A lost connection opens it: commands fail at once, and after a
+/// pause one probe may connect. The pause doubles with each failure, from 20 ms to half a second. Only an answered
+/// command resets the pause, because a server that accepts connections but answers nothing must not be probed without
+/// pause.
 package struct CircuitBreaker: Sendable, Hashable {
     package enum State: Sendable, Hashable {
         /// Commands are sent.
@@ -40,8 +40,8 @@ package struct CircuitBreaker: Sendable, Hashable {
         self.failures = 0
     }
 
-    /// Records that the probe or the connection failed, and returns the pause. `chance` is random, from 0 to 1, so that
-    /// gateways that lost Redis together do not come back together.
+    /// Records that the probe or the connection failed, and returns the pause. `chance` is a random number from 0 to 1.
+    /// It spreads the probes of gateways that lost Redis together.
     package mutating func failed(chance: Double) -> Duration {
         self.state = .open
         self.failures = min(self.failures + 1, 16)

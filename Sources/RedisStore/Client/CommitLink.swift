@@ -3,10 +3,9 @@ import Vocabulary
 
 /// Runs scripts whose writes a replica must confirm before the scripts are answered. Confined to its loop.
 ///
-/// `WAIT` blocks its connection and covers what that connection wrote before. So these scripts have a separate
-/// connection. Scripts that arrive in one tick, or while replicas confirm earlier scripts, are sent together and
-/// followed by one `WAIT`. Without the confirmation, the scripts fail with `RedisError.unreplicated`, although Redis
-/// has run them.
+/// `WAIT` blocks its connection and covers the earlier writes of this connection, so these scripts have a separate
+/// connection. Scripts that arrive in one turn of the loop, or during a `WAIT`, share the next `WAIT`. Without the
+/// confirmation, the scripts fail with `RedisError.unreplicated`, although Redis has run them.
 final class CommitLink {
     private struct Entry {
         let call: ScriptCall
@@ -79,7 +78,7 @@ final class CommitLink {
         self.queue.removeFirst(batch.count)
         guard !batch.isEmpty else { return }
         self.isCommitting = true
-        // The last result is the answer to `WAIT`. It comes before the others if `WAIT` could not be sent.
+        // The last element is the result of `WAIT`.
         var results = [RedisConnectionHandler.Answered](repeating: .failure(.unexpected), count: batch.count + 1)
         var missing = results.count
         func receiver(of index: Int) -> RedisConnectionHandler.Receiver {

@@ -17,12 +17,12 @@ package struct Quorum: Sendable, Hashable {
         self.init(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
-    /// True if enough servers are silent to have chosen another primary without this gateway's knowledge.
+    /// True if so many servers are silent that they may have chosen another primary unnoticed.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }
 
-/// Detects that this gateway may be cut off with an old primary that was replaced. The old primary still has sessions
-/// that have ended since, and what is written to it will be lost. May be used from any thread.
+/// Detects that this gateway may be cut off together with a primary that was replaced. A replaced primary still has
+/// sessions that have ended, and writes to it will be lost. Thread-safe.
 final class QuorumWatch: Sendable {
     /// The time without a sign of life after which a server is silent. Servers are asked for a sign of life every
     /// second (`SubscriptionPlan`).
@@ -34,7 +34,7 @@ final class QuorumWatch: Sendable {
         var timer: RepeatedTask?
     }
 
-    /// True while `State.cutOff` is not `nil`, readable before each command without the lock.
+    /// True while `State.cutOff` is not `nil`. Read before each command, without the lock.
     private let isLost = Atomic(false)
     private let state = Mutex(State())
     private let quorum: @Sendable () -> Quorum?

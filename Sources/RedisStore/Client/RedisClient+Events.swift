@@ -19,8 +19,8 @@ extension RedisClient {
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
 
-    /// Records a node of a cluster that a redirection named and that is not in the topology yet. The followers are
-    /// notified at once, so that they also receive the ends of sessions from that node.
+    /// Adds a cluster node that a redirection named to the topology. Followers are notified at once, so that they also
+    /// receive the ends of sessions from this node.
     func met(_ endpoint: RedisEndpoint) {
         let topology = self.state.withLock { state -> Topology? in
             guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
@@ -70,7 +70,8 @@ extension RedisClient {
         if let refusal, isNewRefusal { self.notify(.refused(endpoint, refusal)) }
     }
 
-    /// Records that a sentinel or cluster node did not name the primaries, or that a primary did not describe itself.
+    /// Records the error of a sentinel or cluster node that was asked for the primaries, or of a primary that was asked
+    /// for its facts.
     func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         let isNew = self.state.withLock { state in
             defer { state.refusals[endpoint] = refusal }
@@ -85,7 +86,7 @@ extension RedisClient {
         self.askForFacts(of: endpoint)
     }
 
-    /// Records that sentinels are making another server the primary, or have stopped doing so.
+    /// Records that sentinels have begun to promote another server, or have given it up.
     func replacing(_ isUnderWay: Bool) {
         for loop in self.loops {
             _ = self.on(loop) { router in
@@ -114,8 +115,8 @@ extension RedisClient {
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
         return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
-            // Confirmations are requested for a while after the last replica has left. A missing confirmation is then
-            // not a refusal.
+            // After the last replica has left, confirmations are requested for a while. Without a replica, a missing
+            // confirmation is no refusal.
             guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
             return .null
         }
@@ -151,7 +152,7 @@ extension RedisClient {
     /// Stores the facts that a server reports about itself. After a restart or a failover, reports a changed primary.
     private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         let isNewReign = self.state.withLock { state in
-            // With Sentinel there is one shard and one history, even if the primary has moved to another address.
+            // With Sentinel, a new primary has another address, so the last facts of any primary are compared.
             let former = state.facts[endpoint] ?? (self.connector.configuration.isCluster ? nil : state.lastFacts)
             state.facts[endpoint] = facts
             state.lastFacts = facts
@@ -163,8 +164,8 @@ extension RedisClient {
         for follower in self.followers.withLock({ $0 }) { follower.reign(endpoint, facts.replicationID) }
     }
 
-    /// Sets the shared clock if this primary is the timekeeper. Each primary of a cluster has a clock, and all gateways
-    /// use the clock of one primary. If that primary reports no time, they use their own clocks, which NTP keeps close.
+    /// Sets the shared clock if this primary is the timekeeper: all gateways use the clock of one primary. If the
+    /// primary reports no time, gateways use the clocks of their machines.
     private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
         guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
         if self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip) { self.notify(.clockSet) }

@@ -147,13 +147,13 @@ package final class RedisClient: Sendable {
         self.followers.withLock { $0.append(follower) }
     }
 
-    /// The loop for everything that a process does once.
+    /// The loop for work that is done once per process.
     var firstLoop: any EventLoop { self.loops[0] }
 
     /// Looks for the primaries again, because the known ones may be outdated.
     func lookAgain() { self.source.lookAgain() }
 
-    /// Records whether the listener for sessions that end elsewhere is connected.
+    /// Records whether the ends of sessions at other gateways are received.
     func invalidation(isUp: Bool) {
         self.state.withLock { $0.invalidationIsUp = isUp }
         self.notify(isUp ? .trusted : .doubted)
@@ -194,8 +194,8 @@ package final class RedisClient: Sendable {
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
     }
 
-    /// Adopts the users and passwords of another configuration: existing connections authenticate again. If a server
-    /// refuses that, its connection continues as it was, and `observe` is called.
+    /// Adopts the users and passwords of another configuration. Existing connections authenticate again. If a server
+    /// rejects the new password, its connection stays authenticated, and `observe` is called.
     package func adoptCredentials(of configuration: RedisConfiguration) {
         self.connector.adoptCredentials(of: configuration)
         for loop in self.loops {
@@ -208,11 +208,9 @@ package final class RedisClient: Sendable {
 
     // MARK: Commands
 
-    /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order.
-    /// Must be called on `loop`. There, `receiver` gets the reply or an error once, maybe before this returns.
-    ///
-    /// It returns no future, because each request whose session is not cached would pay for it. `RedisStore` makes
-    /// futures.
+    /// Sends a command to the node that serves its first argument. Called on `loop`. `receiver` is called once with the
+    /// reply or an error, on `loop`, maybe before this returns. A receiver is cheaper than a future, and every request
+    /// with an uncached session sends a command.
     package func send(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -232,8 +230,8 @@ package final class RedisClient: Sendable {
         self.on(loop) { $0.becomeUp(key: command.key, within: patience) }
     }
 
-    /// Runs a script on the node that serves its keys. If there are replicas, a durable script is answered only after a
-    /// replica has its writes. Without that confirmation the script fails with `RedisError.unreplicated`.
+    /// Runs a script on the node that serves its keys. If there are replicas, a durable script waits until one has its
+    /// writes, and fails with `RedisError.unreplicated` if none confirms them.
     package func evaluate(
         _ call: ScriptCall,
         on loop: any EventLoop,

@@ -22,7 +22,7 @@ package struct RedisConfiguration: Sendable, Hashable {
         package var password: Secret?
     }
 
-    /// The TLS settings in addition to the endpoint, also for sentinels. Files are PEM files.
+    /// The TLS settings, also for sentinels. Files are PEM files.
     package struct TLS: Sendable, Hashable {
         /// The authorities for the server's certificate. `nil` for the system's authorities.
         package var authorityFile: String?
@@ -101,6 +101,7 @@ extension RedisConfiguration {
         self.greeting + [HandshakeStep(RedisCommand("INFO"))]
     }
 
+    /// Returns the `AUTH` step; empty without a password.
     package static func authentication(user: String?, password: Secret?) -> [HandshakeStep] {
         guard let password else { return [] }
         var arguments = [password.bytes]

@@ -1,17 +1,17 @@
 package import NIOCore
 import Vocabulary
 
-/// The I/O of one connection around its state machine. Confined to its loop.
+/// Does the I/O of one connection for its `ConnectionStateMachine`. Confined to its loop.
 ///
-/// Commands of one tick are sent in one write. Replies go to their receivers in order.
+/// Commands of one turn of the loop are sent in one write. Replies go to their receivers in order.
 package final class RedisConnectionHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
     /// The events that are reported to the owner of the connection, all on the loop.
     package struct Events {
-        /// Called when the handshake has succeeded, with its last reply (`nil` without steps). Returns false if this is
-        /// the wrong server. The connection then ends.
+        /// Called when the handshake has succeeded, with its last reply (`nil` without steps). Returns false to close
+        /// the connection, because this is the wrong server.
         package var ready: (RedisReply?) -> Bool
         /// Called when a command was answered.
         package var answered: () -> Void
@@ -29,9 +29,8 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Receives a reply (which may be an error reply), or the reason why no reply came. It is called once, on the loop.
-    ///
-    /// It is a closure instead of a promise, because each request whose session is not cached pays for every step.
+    /// Receives a reply, which may be an error reply, or the reason why no reply came. Called once, on the loop. A
+    /// closure is cheaper than a promise, and every request with an uncached session sends a command.
     package typealias Receiver = (Answered) -> Void
     package typealias Answered = Result<RedisReply, RedisError>
 
@@ -55,7 +54,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var outgoing = ByteBuffer()
     private var isFlushScheduled = false
-    /// The replies of the bytes being read, kept until all bytes have been read.
+    /// The replies that were read, until all received bytes have been read.
     private let answers = Batch<Answer>()
     private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
@@ -184,7 +183,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     }
 
     private func finish(_ closing: Machine.Closing) {
-        // Commands keep their order: those that were answered come first.
+        // Answered commands get their replies before other commands fail.
         self.deliver()
         self.timer?.callback.cancel()
         self.timer = nil
@@ -211,7 +210,8 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.outgoing.clear(minimumCapacity: 1024)
     }
 
-    /// Keeps one timer, for the head of the queue. It is not moved with every answer, but checks again when it fires.
+    /// Keeps one timer, for the first command in the queue. Answers do not move it. When it fires, the deadline is
+    /// checked again.
     private func watchDeadline() {
         guard let deadline = self.machine.deadline, let context = self.context else { return }
         if let timer = self.timer, timer.due <= deadline { return }

@@ -34,9 +34,8 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Opens a channel to `endpoint` on `loop`, a loop of a `TransportGroup`. With TLS, the pipeline contains the TLS
-    /// handler, and the handshake may still be running. Without TLS, the pipeline is empty. Host names are resolved off
-    /// the loop. A host's addresses are tried in turn, within the connect timeout.
+    /// Opens a channel to `endpoint` on `loop`, a loop of a `TransportGroup`, within the connect timeout. With TLS, the
+    /// pipeline contains the TLS handler, and the handshake may still be running. Without TLS, the pipeline is empty.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         self.connect(to: endpoint, on: loop) { channel in
             guard let tls = self.tls else { return }
@@ -55,7 +54,7 @@ package struct RedisConnector: Sendable {
         let connected: EventLoopFuture<PipelineChannel>
         switch endpoint {
         case .tcp(let host, let port):
-            // An IP address needs no resolver. The resolver's threads may all be waiting for name servers.
+            // An IP address does not go through the resolver, whose threads may all be waiting for name servers.
             if let address = try? SocketAddress(ipAddress: host, port: port) {
                 connected = PipelineChannel.connect(to: address, on: loop, timeout: timeout, prepare)
             } else {
@@ -93,7 +92,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Returns the name for SNI: the configured one or the host; `nil` for a Unix socket or an IP (TLS verifies it).
+    /// Returns the name for SNI: the configured name, or the host. `nil` for a Unix socket, and for an IP address.
     func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }

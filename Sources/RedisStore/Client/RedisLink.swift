@@ -26,7 +26,7 @@ final class RedisLink {
     private var isShutDown = false
     /// Succeeds when the first attempt to connect is over, even if it failed.
     private var firstAttempt: EventLoopPromise<Void>?
-    /// The promises of callers that wait for the next connection. There are few, so each has a timer.
+    /// The promises of callers that wait for the next connection.
     private var waiting: [EventLoopPromise<Void>] = []
 
     init(to endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
@@ -67,8 +67,8 @@ final class RedisLink {
         Self.send(command, over: handler, asking: asking, deadline: deadline, receiver)
     }
 
-    /// Runs a script by its name and, if Redis does not know the name, by its text. Both commands are sent over one
-    /// connection, so they reach one server even if its address now leads to another.
+    /// Runs a script by its name and, if Redis does not know the name, by its text. Both commands use one connection,
+    /// so that a failover cannot lead them to different servers.
     func evaluate(
         _ call: ScriptCall,
         asking: Bool = false,

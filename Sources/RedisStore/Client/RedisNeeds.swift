@@ -50,7 +50,7 @@ package enum RedisNeeds {
 
     /// Returns the commands that serve requests, including those that scripts call.
     ///
-    /// - Parameter tag: The hash tag of the keys that are tried, because a node of a cluster serves only some slots.
+    /// - Parameter tag: The hash tag of the test keys. A node of a cluster serves only some slots.
     package static func commands(tag: String = "check") -> [Command] {
         let key = Array("sp:l:{\(tag)}:check".utf8)
         return [

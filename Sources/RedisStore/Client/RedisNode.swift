@@ -9,7 +9,7 @@ final class RedisNode {
     private let router: RedisRouter
     private let reads: RedisLink
     private var commits: CommitLink?
-    /// A new link for durable writes that replaces `commits` after its first attempt to connect.
+    /// A new link for durable writes. It becomes `commits` after its first attempt to connect.
     private var opening: CommitLink?
     private var firstCommitAttempt: EventLoopFuture<Void>?
     /// The time until which confirmations are requested even without replicas.
@@ -121,9 +121,8 @@ final class RedisNode {
         }
     }
 
-    /// Adopts the server's report on its replicas. After 10 seconds without a replica (`retention`), writes are no
-    /// longer confirmed: no replica can confirm them, and no failover can lose them. To reject such writes, operators
-    /// set `min-replicas-to-write`.
+    /// Adopts the server's report on its replicas. After 10 seconds without a replica (`retention`), writes no longer
+    /// wait for a confirmation. Operators who want these writes rejected set `min-replicas-to-write`.
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {

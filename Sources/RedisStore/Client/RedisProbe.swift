@@ -4,9 +4,9 @@ package import NIOCore
 package enum RedisProbe {
     /// Connects, sends the greeting and the commands, and closes.
     ///
-    /// The future succeeds with one reply for each command. Replies may be error replies. The future fails with an
-    /// error of NIO or NIOSSL if it cannot connect, with `RedisError.server` if the server refuses the greeting, or
-    /// with another `RedisError`.
+    /// The future succeeds with one reply, maybe an error reply, for each command. It fails with an error of NIO or
+    /// NIOSSL if it cannot connect, with `RedisError.server` if the server refuses the greeting, or with another
+    /// `RedisError`.
     ///
     /// - Parameters:
     ///   - greeting: The steps that sign in; `nil` for the configuration's steps, with the current credentials.
@@ -19,8 +19,8 @@ package enum RedisProbe {
         limits: ReplyLimits? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<[RedisReply]> {
-        // Everything runs on the loop, so that the handler is in the pipeline before a TLS handshake can fail. A
-        // handler that is added later does not learn why the handshake failed.
+        // Runs on the loop, so that the handler is added before a TLS handshake can fail. A handler that is added later
+        // does not learn why the handshake failed.
         loop.flatSubmit {
             connector.connect(to: endpoint, on: loop).flatMap { channel in
                 let done = loop.makePromise(of: [RedisReply].self)

@@ -65,7 +65,7 @@ final class RedisRouter {
         self.nodes[endpoint]?.adopt(facts)
     }
 
-    /// Returns the node at an endpoint. Creates a missing node, and then also returns its first attempt to connect.
+    /// Returns the node at an endpoint. If the node is new, also returns its first attempt to connect.
     private func node(at endpoint: RedisEndpoint) -> (node: RedisNode, attempt: EventLoopFuture<Void>?) {
         if let node = self.nodes[endpoint] { return (node, nil) }
         let node = RedisNode(at: endpoint, of: self, over: self.connector, on: self.loop)
@@ -190,7 +190,8 @@ final class RedisRouter {
         self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
-    /// Sends a command. A redirected command was not executed, so it is sent to the node that is named.
+    /// Sends a command, and sends it again to the node that a redirection names. Redis has not executed a redirected
+    /// command.
     private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in
@@ -212,7 +213,7 @@ final class RedisRouter {
                     }
                 }
             }
-            // TRYAGAIN: some of the keys have been moved, and others have not or do not exist.
+            // TRYAGAIN: only some of the command's keys have been moved.
             guard error.code == "TRYAGAIN", self.patience(until: errand.deadline) != nil else {
                 return errand.receiver(result)
             }

@@ -7,7 +7,7 @@ package struct RedisScript: Sendable, Hashable {
     package let name: String
     /// The kind under which metrics count the script.
     package let kind: RedisMeter.Kind
-    /// True if the script's writes wait for a replica's confirmation (if there are replicas) to survive a failover.
+    /// True if the script waits until a replica, if there is one, has confirmed its writes.
     package let isDurable: Bool
 
     package init(_ text: String, kind: RedisMeter.Kind = .other, isDurable: Bool = true) {

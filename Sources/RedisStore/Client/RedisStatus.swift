@@ -26,12 +26,13 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// True while all ends at other gateways are received. If false, cached sessions are read again before use.
+    /// True while the ends of sessions at other gateways are received. If false, cached sessions are read again before
+    /// use.
     package let invalidationIsUp: Bool
     /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?
 
-    /// The silence of most sentinels, or of most primaries of a cluster. Nothing is read or written meanwhile.
+    /// The silence of most sentinels, or of most primaries of a cluster. While it lasts, nothing is read or written.
     package struct CutOff: Sendable, Hashable {
         package let quorum: Quorum
         /// The time when the silence was noticed.

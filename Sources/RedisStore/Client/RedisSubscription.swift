@@ -2,9 +2,8 @@ import NIOCore
 
 /// One subscription at one server, renewed until it is shut down. Confined to its loop.
 ///
-/// The owner is notified, on the loop, when a connection is usable, and when a connection or an attempt to connect
-/// fails (with the error if the server refused it). Messages between the end of a connection and the next `up` are
-/// lost. An owner that must not miss any message reads its data again after `up`.
+/// Messages between the end of a connection and the next `up` are lost. An owner that must not miss any message reads
+/// its data again after `up`.
 final class RedisSubscription {
     let endpoint: RedisEndpoint
     /// Returns the plan for a new connection. Called at each connect, because the credentials may have changed.

@@ -17,9 +17,8 @@ extension RedisConfiguration {
     ///   sentinels
     /// - `redis+cluster://[user:password@]host[:port],host[:port]...`: some of the nodes; at least one must answer
     ///
-    /// The last two forms accept `tls=true`, and then the parameters of `rediss://`.
-    ///
-    /// User, password and values may be percent-encoded (RFC 3986 2.1). IPv6 addresses are written in brackets.
+    /// With `tls=true`, the last two forms accept the parameters of `rediss://`. User, password and values may be
+    /// percent-encoded (RFC 3986 2.1). IPv6 addresses are written in brackets.
     package init(url: Secret) throws(RedisURLError) {
         guard let text = String(validating: url.bytes, as: UTF8.self),
             let separator = text.utf8.firstRange(of: "://".utf8)

@@ -1,17 +1,16 @@
 import Synchronization
 package import Vocabulary
 
-/// The clock of all gateways that share a Redis. It follows the primary's clock, which `INFO` contains anyway.
+/// The clock of all gateways that share a Redis. It follows the primary's clock, as `INFO` reports it.
 ///
-/// Records in Redis contain absolute times. One gateway writes them, another reads them, and keys expire by Redis's
-/// clock. So no record is stamped or judged by the clock of a gateway's machine. Time advances by a monotonic clock of
-/// this process, and the primary's reports correct it. Setting the machine's clock changes nothing.
+/// Records contain absolute times that one gateway writes and others read, so the clock of a gateway's machine is never
+/// used for them. Time advances by a monotonic clock of this process, which the primary's reports correct.
 ///
 /// The clock goes back only if the primary's clock does, or after a failover to a primary with a clock that is behind.
-/// A used token does not become valid again, because its marker expires by this clock too.
+/// A used token does not become valid again, because its marker expires by this clock, too.
 package final class StoreClock: Sendable {
-    /// A report is ignored if it differs by at most this, so that the time does not jump with the latency of answers.
-    /// The tolerance is well below `RedisStore.margin`, so no key expires while a gateway still accepts its record.
+    /// Reports that differ by at most this time are ignored, so that the clock does not jump with the latency of
+    /// answers. Well below `RedisStore.margin`, so that no key expires while a gateway still accepts its record.
     static let tolerance = Duration.seconds(1)
 
     private let local: Clock
@@ -39,7 +38,7 @@ package final class StoreClock: Sendable {
     ///
     /// - Parameter roundTrip: The time from the question to the report. If it is longer than `tolerance` (as when the
     ///   process was stopped), the reported time is too uncertain and is ignored.
-    /// - Returns: True if the clock was set. Times that were read earlier are then wrong.
+    /// - Returns: True if the clock was set. Times that were read before are wrong.
     @discardableResult
     package func set(by time: UnixTime, roundTrip: Duration) -> Bool {
         guard roundTrip <= Self.tolerance else { return false }

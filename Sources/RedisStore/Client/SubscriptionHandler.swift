@@ -25,8 +25,8 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         }
     }
 
-    /// The limits of one message. A message may name all keys that a transaction or an expiry cycle touched. A larger
-    /// message ends the connection, and the gateway then doubts every cached session.
+    /// The limits of one message, which may name all keys that a transaction or an expiry cycle touched. A larger
+    /// message ends the connection, and cached sessions are then read again.
     private static let limits = ReplyLimits(bytes: 4 << 20, elements: 1 << 16)
 
     private var machine: SubscriptionStateMachine
@@ -130,7 +130,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         self.context?.close(mode: .all, promise: nil)
     }
 
-    /// Keeps one timer. Messages do not move it. When it fires, the deadline is checked again.
+    /// Keeps one timer. Messages do not move it. When the timer fires, the deadline is checked again.
     private func watchDeadline() {
         guard let deadline = self.machine.deadline, let context = self.context else { return }
         if let timer = self.timer, timer.due <= deadline { return }

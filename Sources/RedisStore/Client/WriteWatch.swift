@@ -1,12 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. If a primary's replicas
-/// confirm nothing for `grace`, durable writes fail, so the primary is treated as refusing. Thread-safe.
+/// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. A primary whose replicas
+/// confirm nothing for `grace` is treated as refusing. Thread-safe.
 ///
-/// The answer to a request's script shows that a primary refuses writes, but not that it accepts them again. A script
-/// that finds nothing to write always succeeds, and a gateway that is not ready gets no requests that write. So the
-/// gateway itself sends test writes to a primary that has refused.
+/// Only test writes show that a primary accepts writes again. A script that finds nothing to write succeeds anyway, and
+/// a gateway that is not ready gets no requests.
 final class WriteWatch: Sendable {
     private struct State {
         var refusals: [RedisEndpoint: Refusal] = [:]
@@ -23,7 +22,7 @@ final class WriteWatch: Sendable {
 
     /// The time without confirmations after which the gateway is not ready. A few late confirmations are tolerated.
     static let grace = Duration.seconds(2)
-    /// The pause between two test writes. It is short: a primary that accepts writes again is used within a second.
+    /// The pause between two test writes.
     private static let pause = TimeAmount.milliseconds(500)
 
     private let loop: any EventLoop

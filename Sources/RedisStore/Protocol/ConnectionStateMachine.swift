@@ -2,9 +2,8 @@ package import NIOCore
 
 /// The state of one connection, without its I/O. It matches replies to commands, and decides when to close.
 ///
-/// Replies have no names: the n-th reply answers the n-th command. So a command leaves the queue only with its reply or
-/// with the end of the connection. A command that waits too long ends the connection, because its late reply would
-/// answer the next command. `Handle` identifies the receiver of the answer; in tests it is a number.
+/// The n-th reply answers the n-th command. A command that waits too long therefore ends the connection: its late reply
+/// would be taken for the answer to the next command. `Handle` identifies the receiver of an answer.
 package struct ConnectionStateMachine<Handle> {
     private enum Phase {
         case connecting
@@ -43,7 +42,7 @@ package struct ConnectionStateMachine<Handle> {
 
     package var isReady: Bool { if case .ready = self.phase { true } else { false } }
 
-    /// The deadline of the head of the queue; `nil` if the queue is empty. The connection keeps one timer for it.
+    /// The deadline of the first command in the queue; `nil` if the queue is empty.
     package var deadline: NIODeadline? { self.queue.first?.deadline }
 
     /// The work that remains when a connection ends.
@@ -57,9 +56,10 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Events
 
-    /// Records that the connection is open. `handshake` has an element for each command sent now, true if required.
+    /// Records that the connection is open.
     ///
-    /// Returns true if the connection is ready at once, because there is no handshake.
+    /// - Parameter handshake: For each command of the handshake, true if it must succeed.
+    /// - Returns: True if the connection is ready at once, because there is no handshake.
     package mutating func connected(handshake: [Bool], deadline: NIODeadline) -> Bool {
         guard case .connecting = self.phase else { return false }
         for isRequired in handshake {

@@ -19,7 +19,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
             self.first = nil
             return
         }
-        // Marks and lengths are small compared with the strings, so their size is overestimated.
+        // The size of marks and lengths is overestimated.
         var bytes = [UInt8](repeating: 0, count: total + Self.framingBytes * (arguments.count + 2))
         var first: Range<Int>?
         let count = bytes.withUnsafeMutableBytes { target in
@@ -41,7 +41,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         self.init(name, arguments.map { Array($0.utf8) })
     }
 
-    /// The key that determines the node: the first argument of every command that is sent to the node of its key.
+    /// The key that determines the command's node: the first argument.
     var key: ArraySlice<UInt8>? { self.first.map { self.bytes[$0] } }
 
     /// The name only, because arguments may be secrets.

@@ -23,12 +23,12 @@ package struct RedisFacts: Sendable, Hashable {
     package var time: UnixTime?
 
     /// Reads the reply to `INFO`; `nil` if it is no bulk string, or lacks the role or the replication id. Other facts
-    /// get harmless values if a server, such as a managed one, omits them.
+    /// get default values if the server omits them.
     package init?(_ reply: RedisReply?) {
         guard case .bulk(let bytes) = reply else { return nil }
         var fields: [Substring: Substring] = [:]
         let text = String(decoding: bytes, as: UTF8.self)
-        // Bytes are split, because splitting characters would block the loop for a millisecond every five seconds.
+        // Splitting characters instead of bytes would block the loop for a millisecond.
         for line in text.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
             fields[Substring(line[..<colon])] = Substring(line[line.index(after: colon)...])

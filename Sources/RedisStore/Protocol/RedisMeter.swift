@@ -88,6 +88,7 @@ package final class RedisMeter: Sendable {
         self.count(kind, outcome, nanoseconds: Int((.now() - start).nanoseconds))
     }
 
+    /// Counts one command and its duration.
     package func count(_ kind: Kind, _ outcome: Outcome, nanoseconds: Int) {
         let cells = self.kinds[kind.rawValue]
         cells.outcomes[outcome.rawValue].add(1)
@@ -96,6 +97,7 @@ package final class RedisMeter: Sendable {
         cells.nanoseconds.add(nanoseconds)
     }
 
+    /// Returns the number of commands of this kind with this outcome.
     package func count(of kind: Kind, _ outcome: Outcome) -> Int {
         self.kinds[kind.rawValue].outcomes[outcome.rawValue].now
     }
@@ -110,6 +112,7 @@ package final class RedisMeter: Sendable {
         RedisServerError.writeRefusals.firstIndex(of: code).map { self.refusedWrites[$0].now } ?? 0
     }
 
+    /// Returns the durations of the commands of this kind.
     package func durations(of kind: Kind) -> Durations {
         let cells = self.kinds[kind.rawValue]
         return Durations(counts: cells.buckets.map(\.now), seconds: Double(cells.nanoseconds.now) / 1_000_000_000)

@@ -60,7 +60,7 @@ package struct RedisServerError: Error, Sendable, Hashable {
     /// The codes with which a server that serves reads refuses writes.
     package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
 
-    /// The gateway's own error while no replica confirms durable writes. Redis has no such error.
+    /// The gateway's own error, not one of Redis, while no replica confirms durable writes.
     package static let unconfirmed = RedisServerError(line: "UNCONFIRMED no replica confirms what is written")
 
     /// The refusal to write that this error contains; `nil` if it is another error.

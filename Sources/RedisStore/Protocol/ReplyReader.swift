@@ -14,8 +14,8 @@ package struct ReplyLimits: Sendable, Hashable {
     }
 }
 
-/// Cuts the bytes of one connection into replies. It uses hiredis's reader with its own object functions, so that each
-/// string is copied only once, into the reply.
+/// Cuts the bytes of one connection into replies. It uses hiredis's reader with functions that build a `RedisReply`, so
+/// that each string is copied only once.
 ///
 /// An error is final: nothing after a malformed reply can be matched to a command. Confined to one loop.
 package final class ReplyReader {
@@ -44,9 +44,8 @@ package final class ReplyReader {
         redisReaderFree(self.reader)
     }
 
-    /// Reads the bytes that arrived and calls `body` with each reply that they complete, in order.
-    ///
-    /// `body` returns false to stop. The connection then ends, and the rest is not read.
+    /// Reads the bytes that arrived and calls `body` with each reply that they complete, in order. If `body` returns
+    /// false, the rest is not read.
     package func feed(
         _ bytes: UnsafeRawBufferPointer,
         _ body: (RedisReply) -> Bool
@@ -143,7 +142,8 @@ private final class ReplyBuilder {
         return Unmanaged<ReplyBuilder>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Records an object. Returns `nil` beyond a limit: hiredis then reports a lack of memory, a final error.
+    /// Records an object. Returns `nil` beyond a limit. hiredis reports that as a lack of memory, which is a final
+    /// error.
     private func enter(_ task: UnsafePointer<redisReadTask>?, bytes: Int = 0) -> UnsafeMutableRawPointer? {
         if task?.pointee.parent == nil { self.begin() }
         self.elementCount += 1

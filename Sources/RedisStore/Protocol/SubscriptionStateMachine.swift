@@ -4,7 +4,7 @@ package import NIOCore
 package struct SubscriptionPlan: Sendable, Hashable {
     /// The commands that sign in.
     package var greeting: [HandshakeStep]
-    /// True if the server must be a primary. It writes the ends of sessions, so it reports them first and reliably.
+    /// True if the server must be a primary. A replica would report the ends of sessions later.
     package var demandsPrimary: Bool
     /// The server reports changes of keys with these prefixes over this connection; empty for no keys.
     package var prefixes: [String]
@@ -61,12 +61,10 @@ package struct SubscriptionMessage: Sendable, Hashable {
 
 /// The state of one subscriber's connection, without its I/O. It signs in, subscribes, listens, and notices silence.
 ///
-/// A connection that tracks keys redirects the notifications **to itself**. Clients usually use two connections: if the
-/// connection that tracks keys is lost, the connection that listens stays silent. A single connection is lost as a
-/// whole. `NOLOOP` is not used: it would only hide the connection's own writes, and it writes nothing.
+/// A connection that tracks keys redirects the notifications **to itself**. With a second connection for listening, the
+/// loss of the tracking connection would go unnoticed.
 ///
-/// Handshake commands are sent one at a time, because `CLIENT TRACKING` needs the answer to `CLIENT ID`. The delay is
-/// harmless, because no request waits for a subscription.
+/// Handshake commands are sent one at a time, because `CLIENT TRACKING` needs the answer to `CLIENT ID`.
 package struct SubscriptionStateMachine {
     package enum Action: Sendable, Hashable {
         case none
@@ -135,7 +133,7 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps[...], after: .null)
     }
 
-    /// Records that bytes have arrived, so the server is running. They may be a part of a message.
+    /// Records that bytes have arrived, even if they are only a part of a message.
     package mutating func heard(at now: NIODeadline) {
         self.lastHeard = now
     }
@@ -178,8 +176,8 @@ package struct SubscriptionStateMachine {
     private var lostAt: NIODeadline { self.lastHeard + TimeAmount(self.plan.patience) }
     private var askAt: NIODeadline { max(self.lastHeard, self.lastAsked) + TimeAmount(self.plan.signInterval) }
 
-    /// The command that asks for a sign of life. It subscribes to a channel again, which changes nothing. `PING` is not
-    /// used: a primary that cannot save refuses it with `MISCONF`, although it still sends messages.
+    /// The command that asks for a sign of life: a repeated subscription, which changes nothing. `PING` is not used,
+    /// because a primary that cannot save refuses it with `MISCONF`, although it still sends messages.
     private var signOfLife: RedisCommand {
         RedisCommand("SUBSCRIBE", Array(self.plan.channels.prefix(1)).map { Array($0.utf8) })
     }

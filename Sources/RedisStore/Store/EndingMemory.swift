@@ -4,22 +4,19 @@ import Synchronization
 package import Vocabulary
 
 /// Remembers the ends of the last minutes that this gateway caused or received, because a failover, or a restart from
-/// data on disk, may bring the ended records back. May be used from any thread.
+/// data on disk, may bring the ended records back. Thread-safe.
 ///
-/// An end is kept for at least `span`, and at most for about twice `span`. Ends are kept in generations. A generation
-/// is dropped as a whole when it was closed at least `span` ago. When a generation is full, the next one begins. Beyond
-/// `mostGenerations`, the oldest is dropped early, and its ends are forgotten. If a primary's reign begins within
+/// An end is kept for `span` to about twice `span`, in generations that are dropped as a whole. A full generation is
+/// followed by the next one. Beyond `mostGenerations`, the oldest is dropped early. If a primary's reign begins within
 /// `span` of this drop, sessions older than the last dropped end are treated as ended.
-///
-/// An end may be reported twice: when the mark for it is written, and when the mark expires (`RedisStore.margin`). An
-/// end that `EndingReplay` writes again is a separate end.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
     /// The maximum number of ends in a generation, of about 110 bytes each. Growing a larger set would block the loop.
     package static let capacity = 131_072
     /// The maximum number of generations. The closed generations can hold 582 ends per second for `span`.
     package static let mostGenerations = 5
-    /// The time after a generation was closed during which a repeated end is not stored again.
+    /// The time after a generation was closed during which a repeated end is not stored again. Redis reports an end
+    /// when its key is written, and again when the key expires (`RedisStore.margin`).
     private static let repetition = Duration.seconds(30)
 
     /// One end, with the records that it ended.
@@ -145,7 +142,7 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// Records that a new or restarted primary may have lost the ends kept here. Returns the kept ends.
+    /// Called when a primary's reign begins. Returns the kept ends, which the primary may have lost.
     package func beginReign() -> [Ending] {
         let now = self.now()
         let generations = self.state.withLock { state in

@@ -5,8 +5,8 @@ import Vocabulary
 /// Repeats ends at a primary that is new or was restarted, and so may have lost them (`EndingMemory`).
 ///
 /// A promoted replica lacks the writes that only another replica confirmed. A restarted server lacks what it had not
-/// written to disk. This gateway rejects every record whose end it knows, whatever the store says. Repeating the ends
-/// makes other gateways reject them too. The replay reads first, because the new primary knows most of the ends.
+/// written to disk. Without the replay, other gateways might accept the ended records again. Each end is read first,
+/// because the new primary knows most ends.
 final class EndingReplay: Sendable {
     private struct State {
         var topology: Topology?
@@ -23,8 +23,7 @@ final class EndingReplay: Sendable {
     /// its replicas may refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
     private static let longestPause = TimeAmount.milliseconds(1600)
-    /// The pause between a replay and a second replay that checks all ends again. Meanwhile, another loop may have
-    /// ended a session at the former primary.
+    /// The pause before a second replay, because another loop may still have ended a session at the former primary.
     private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient

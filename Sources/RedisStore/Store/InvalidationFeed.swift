@@ -4,10 +4,8 @@ import Sessions
 /// Receives ends that other gateways cause, and reports them to the caches of this process. It has one subscription at
 /// every primary, all on one loop.
 ///
-/// While any subscription is down, the caches doubt. Only reads that begin while all subscriptions are up are trusted.
-/// Ends and answers to reads use separate connections, and so arrive in any order. `SessionCache` therefore applies an
-/// end to all current reads too (`Reading`). Ends that this process caused are received too, after its caches were
-/// notified, and change nothing.
+/// While any subscription is down, the caches doubt: they ask the store before they use an entry. An end may arrive
+/// before or after the answer to a read, so `SessionCache` applies it to the reads under way, too (`Reading`).
 final class InvalidationFeed: Sendable {
     private struct State {
         var topology: Topology?
@@ -37,9 +35,7 @@ final class InvalidationFeed: Sendable {
     private let loop: any EventLoop
     private let state: NIOLoopBoundBox<State>
 
-    /// Creates a feed over the connections of `client`. It receives nothing before `start()`.
-    ///
-    /// - Parameter heard: Called for each certain end (`Keyspace.isCertainEnd`), and again when the end's mark expires.
+    /// - Parameter heard: Called for each certain end (`Keyspace.isCertainEnd`), and again when the end's key expires.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
@@ -178,8 +174,7 @@ final class InvalidationFeed: Sendable {
         self.notify(changed[...])
     }
 
-    /// Reports the ends that changes of these keys mean to every loop, with one hop for up to `stride` keys. A delay
-    /// here affects all loops equally. The order does not matter, because an end is final.
+    /// Reports the ends that changes of these keys mean to all loops, up to `stride` keys at a time.
     private func notify(_ keys: ArraySlice<[UInt8]>) {
         var ended: [Invalidation] = []
         for key in keys.prefix(Self.stride) {

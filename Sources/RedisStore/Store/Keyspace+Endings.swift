@@ -6,9 +6,6 @@ extension Keyspace {
     package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
 
     /// Returns what caches must invalidate when `key` changes; `nil` if the key does not concern caches.
-    ///
-    /// A change of a session's record alone is not an end, because the record also changes when the session begins,
-    /// is replaced or expires. An epoch changes only when its subject's sessions end.
     package static func ended(byChangeOf key: [UInt8]) -> Invalidation? {
         guard key.starts(with: "sp:".utf8), key.count > 6, key[4] == UInt8(ascii: ":"), key[5] == UInt8(ascii: "{"),
             let close = key[6...].firstIndex(of: UInt8(ascii: "}"))
@@ -32,9 +29,8 @@ extension Keyspace {
         }
     }
 
-    /// Reports whether each change of `key` is an end, if the key concerns caches (`ended(byChangeOf:)`). A session's
-    /// record also changes when the session begins, is replaced or expires. A document also changes when it is
-    /// replaced.
+    /// Returns true if each change of `key` is an end. Keys of sessions and documents also change when they are
+    /// written.
     package static func isCertainEnd(_ key: [UInt8]) -> Bool {
         key.count > 3 && key[3] != UInt8(ascii: "s") && key[3] != UInt8(ascii: "c")
     }

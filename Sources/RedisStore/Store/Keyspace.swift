@@ -1,8 +1,8 @@
 import Cryptography
 package import Sessions
 
-/// The keys in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag select the hash slot. So a token, its
-/// marker, the token's session, the session's idle key and the lineage's ledger share one slot. No part is secret.
+/// The keys in Redis: `sp:<type>:{tag}:<hmac>`. The braces select the hash slot, so all keys with a lineage's tag share
+/// a slot. No part is secret.
 package enum Keyspace {
     /// Returns the key of a sealed record. It has the letter of the record's kind, such as `sp:s:` for sessions.
     package static func record(_ key: RecordKey) -> [UInt8] {
@@ -30,8 +30,8 @@ package enum Keyspace {
     /// Returns the key of a session's idle deadline. It is written often, so it has no prefix that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
-    /// Returns the key of the lineage's ledger. The ledger says whether the lineage is live or has ended. Every new
-    /// record of the lineage may write the ledger, so it is outside the prefixes that caches follow.
+    /// Returns the key of the lineage's ledger, which says whether the lineage is live or has ended. Every new record
+    /// of the lineage may write it, so caches do not follow its prefix.
     package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:g:{", lineage.tag) }
 
     /// Returns a key that is written only when the lineage ends, so that caches are notified; never read.

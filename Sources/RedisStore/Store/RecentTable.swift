@@ -1,7 +1,7 @@
 import Sessions
 import Synchronization
 
-/// A table that keeps only its newest entries. May be used from any thread.
+/// A table that keeps only its newest entries. Thread-safe.
 final class RecentTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let recent: Mutex<RecentValues<Key, Value>>
 

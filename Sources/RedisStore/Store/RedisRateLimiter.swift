@@ -5,12 +5,12 @@ package import Vocabulary
 
 /// The rate limiter that all gateways share: each bucket is one key in Redis.
 ///
-/// Each process first applies the limit to local buckets, so only requests within the limit reach Redis. Redis then
-/// decides, if a limit is awaited. If Redis rejects a request, the process rejects further requests until the wait has
-/// passed. If Redis does not answer, awaited limits allow nothing, and the local buckets get the cost back.
+/// Each process first applies the limit to local buckets, so only requests within the limit reach Redis. A request with
+/// an awaited limit waits for Redis's decision, and fails if Redis does not answer. After Redis has rejected a request,
+/// the process rejects further requests until the wait has passed.
 ///
-/// Buckets are named under the ring's current secret. During a rotation, gateways with different current secrets may
-/// count separately for the time in which a bucket drains.
+/// Buckets are named under the ring's current secret. During a rotation, gateways with different current secrets count
+/// separately.
 package struct RedisRateLimiter: RateLimiter {
     private let client: RedisClient
     private let ring: SealingKeyRing

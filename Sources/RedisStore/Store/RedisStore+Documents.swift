@@ -84,7 +84,7 @@ extension RedisStore {
     }
 
     package func names(of key: DocumentKey) -> [DocumentName] {
-        // The name of a collection contains no space.
+        // A space separates the two parts, because the name of a collection contains none.
         self.seals.ring.names(of: "\(key.collection) \(key.id)").map {
             DocumentName(collection: key.collection, name: $0)
         }

@@ -4,11 +4,11 @@ package import Sessions
 package import Vocabulary
 
 /// The index of sessions by their subject, by an email address, or by their start (`RedisStore+Log.swift`). A session
-/// is added to its lists after it was written. No sign-in waits for this. If it fails, the session is only missing from
+/// is added to its lists after it was written, and no sign-in waits for this. If it fails, the session is missing from
 /// a list.
 ///
 /// A line of a list is `<expiry in ms> <sealed key of the session in base64url>`. A script adds each line, so that
-/// simultaneous sign-ins are all listed, and no gateway has to read the list first.
+/// simultaneous sign-ins are all listed.
 extension RedisStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         // One command per name, because names have different slots.
@@ -28,7 +28,8 @@ extension RedisStore {
         return EventLoopFuture.whenAllSucceed(lists, on: loop).map { Array(Set($0.joined())) }
     }
 
-    /// Returns the names of an address's lists. No subject begins with NUL, so no list of a subject has such a name.
+    /// Returns the names of an address's lists. Subjects never begin with NUL, so these names are not those of a
+    /// subject.
     private func names(of address: EmailAddress) -> [String] {
         self.seals.ring.names(of: "\u{0}address \(address.text)")
     }

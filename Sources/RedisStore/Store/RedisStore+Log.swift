@@ -4,8 +4,8 @@ package import Sessions
 import Synchronization
 import Vocabulary
 
-/// The index of sessions by their start. Each hour has an append-only log. A list contains the hours with logs that may
-/// have live sessions. So all sessions are found without a scan of all keys, and no log grows without limit.
+/// The index of sessions by their start: an append-only log for each hour, and a list of the hours with logs that may
+/// have live sessions. Finding all sessions therefore needs no scan of all keys.
 ///
 /// A log has the same lines as a list (`RedisStore+Index.swift`), all of one length. It is kept until its last session
 /// expires. Hours are counted from 1970. A line of the list of hours is `<end in ms> <hour>`.
@@ -93,7 +93,7 @@ extension RedisStore {
             guard start < end else { return loop.makeSucceededFuture(([], 0)) }
             return self.piece(of: log, Int64(start), end - start, on: loop).flatMapThrowing { bytes in
                 let breaks = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
-                // The first line may be incomplete; it is then the last line of the next page.
+                // The first line may be incomplete. It belongs to the next page.
                 let first = start == 0 ? breaks.count : breaks.count - 1
                 let count = min(first, Self.pageSize)
                 guard let last = breaks.last, count > 0 else {

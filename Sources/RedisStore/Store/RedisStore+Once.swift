@@ -5,9 +5,8 @@ package import Sessions
 extension RedisStore {
     package var onceMemory: OnceMemory { self.reigns.memory }
 
-    /// Stores the id, and waits for a replica if there are any. A failover may still lose an id if a replica that lacks
-    /// it is promoted. Unlike a single-use record, an id was not written earlier, so there is no earlier reign to
-    /// compare with. Callers detect this loss with `onceMemory`.
+    /// Stores the id, and waits for a replica if there are any. A failover still loses the id if a replica that lacks
+    /// it is promoted. Callers detect this loss with `onceMemory`.
     package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
         // The length shows where the scope ends, even if the scope contains spaces.
         let text = "\(id.scope.utf8.count) \(id.scope) \(id.id)"

@@ -5,9 +5,8 @@ import Vocabulary
 
 /// Reads a single-use record and the session from which it comes in one round trip.
 ///
-/// Only the sealed part of the record names the session, and Redis cannot read it. So the session's name is also
-/// written next to the record. Each reader compares the two names, so that nobody who can change Redis can substitute
-/// another session.
+/// The record names the session only in its sealed part, which Redis cannot read. The name is therefore also written
+/// next to the record. Readers compare both names, so that nobody who can change Redis can substitute another session.
 extension RedisStore {
     /// Returns the name of the parent session: its digest, and the names of its subject's epochs. `nil` if there is no
     /// parent, or if it is in another lineage.

@@ -3,8 +3,8 @@ package import Sessions
 import Vocabulary
 
 extension RedisStore {
-    /// Replaces a session. Reads the session's bytes first, because the version `judged` is only a hash of them. The
-    /// script then replaces the session only if its bytes are still the bytes that were just read.
+    /// Replaces a session. The version `judged` is only a hash of the session's bytes, so the bytes are read first, and
+    /// the script replaces the session only if it still has these bytes.
     package func replace(
         _ key: RecordKey,
         judged: RecordVersion,

@@ -16,8 +16,8 @@ extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
         var keys = Keyspace.all(of: key)
         let place = keys[0]
-        // The subject is only known once a session was read. If an earlier read has found it, the subject's epoch is
-        // requested at the same time, and in the same command if every key is on one node.
+        // If an earlier read has found the subject, its epoch is requested at the same time, in the same command unless
+        // Redis is a cluster.
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
         if epoch == nil, let known { keys += known.epochKeys }
@@ -42,7 +42,8 @@ extension RedisStore {
         }
     }
 
-    /// Returns the live ones of `sessions`, without checking their subject's epoch. All are in `lineage`.
+    /// Returns those of `sessions` that are live, without checking their subject's epoch. All sessions are in
+    /// `lineage`.
     private func live(
         _ sessions: [RecordKey],
         in lineage: Lineage,
@@ -160,7 +161,7 @@ extension RedisStore {
         }
     }
 
-    /// The maximum number of reads of the record of a session that is to be ended.
+    /// The maximum number of reads of a session that is to be ended.
     private static let mostLooks = 3
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -212,7 +213,7 @@ extension RedisStore {
 
     /// Calls `receiver` with the live session in the reply, or with the reason why there is no live session.
     ///
-    /// For speed, uses futures only if something is read separately: every request with an uncached session runs this.
+    /// Uses futures only for separate reads, because every request with an uncached session runs this.
     private func judge(
         _ reply: Result<RedisReply, RedisError>,
         _ found: Found,
@@ -271,7 +272,8 @@ extension RedisStore {
         }
         let now = self.clock.now()
         let idleEnd = values[2].flatMap { try? IdleValue(bytes: $0) }?.deadline
-        // Without an idle value, the idle timeout passed some time ago. The session may have expired earlier or later.
+        // The idle value is dropped some time after the idle timeout. If the session has expired by now, the expiry is
+        // the reason.
         let reason = session.lapseReason(idleEnd: idleEnd ?? now)
         guard now >= session.expiresAt || idleEnd.map({ $0 <= now }) != false else { return .sessionRevoked }
         if self.reportedLapses.value(for: found.key) == nil {
@@ -309,8 +311,8 @@ extension RedisStore {
         return held == nil ? self.sessions.shared(stored, under: key) : stored
     }
 
-    /// Returns the version of a session: a hash of the record's bytes, seeded by this process. So nobody who can write
-    /// to Redis can find other bytes with the same version. A compare-and-act also compares the bytes.
+    /// Returns the version of a session: a hash of the record's bytes, seeded by this process, so that nobody who can
+    /// write to Redis can find other bytes with the same version.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         var hasher = Hasher()
         sealed.withUnsafeBytes { hasher.combine(bytes: $0) }

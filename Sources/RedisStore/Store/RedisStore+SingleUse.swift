@@ -32,7 +32,7 @@ extension RedisStore {
     ) -> EventLoopFuture<SingleUseLookup<Record>> {
         precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let places = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage)]
-        // The owner's epoch is requested at the same time, if the owner is known, as for a session.
+        // If the owner is known, the owner's epoch is requested at the same time.
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
         let keys = epoch == nil ? places + (known?.epochKeys ?? []) : places
@@ -75,7 +75,8 @@ extension RedisStore {
         creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        // Created records have the lineage that the used record names. If its key has another, the record is damaged.
+        // Created records have the lineage that the used record names. If the key of the used record has another
+        // lineage, the record is damaged.
         guard creating.allSatisfy({ $0.key.lineage == key.lineage }) else {
             return loop.makeFailedFuture(StoreError.unavailable)
         }
@@ -111,8 +112,8 @@ extension RedisStore {
             switch result {
             case .success(let reply):
                 return try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
-            // The answer was lost. A read shows whether the command was executed. The command is not repeated: the
-            // first command may still be in a buffer, and would then find the result of the second.
+            // The answer was lost. A read shows whether the command was executed. The command is not repeated, because
+            // the first one may still be in a buffer and run after the second one.
             case .failure(.unanswered):
                 return self.readBack(Keyspace.marker(key), on: loop) {
                     try self.outcome($0, of: key, marker: marker, creating: creating, on: loop)
@@ -180,8 +181,8 @@ extension RedisStore {
     /// The time for which an epoch need not be read again.
     private static let epochLife = TimeAmount.milliseconds(100)
 
-    /// Returns the subjects' epochs. An epoch of the judged record's owner that was read within `epochLife` is not read
-    /// again. If the epoch has changed since, records that are written with the old epoch are ended from the start.
+    /// Returns the subjects' epochs. The epoch of the judged record's owner is not read again if it was read within
+    /// `epochLife`. Records that are written with an outdated epoch are ended from the start.
     private func epochs(
         of subjects: Set<String>,
         judged: Judged?,
@@ -253,8 +254,8 @@ extension RedisStore {
         case .bulk(let bytes):
             let standing = try self.seals.open(bytes, at: Keyspace.marker(key), Marker.decoded)
             guard standing == marker else { return .success(.spent(standing)) }
-            // This attempt wrote the marker earlier, and is repeated because the answer was lost. This time, the script
-            // has only read the marker, and no replica has confirmed it.
+            // This attempt wrote the marker earlier, and its answer was lost. The script has now only read the marker,
+            // so no replica has confirmed it.
             let confirmed = self.confirm(marker, of: key, on: loop)
             return .later(
                 confirmed.map {

@@ -7,17 +7,16 @@ package import Vocabulary
 /// The store of sessions and all other records in Redis, shared by any number of gateways.
 ///
 /// Records are sealed, so Redis cannot read them. They are decoded and judged here; Redis only compares, writes and
-/// expires them. Every gateway judges by Redis's clock (`StoreClock`). Every key has a TTL a little longer than the
-/// record's lifetime, so that the remaining differences between clocks never make Redis drop a live record.
+/// expires them. Every gateway judges by Redis's clock (`StoreClock`). Keys outlive their records by `margin`, so that
+/// differences between clocks never make Redis drop a live record.
 ///
-/// **Versions.** A compare-and-act must name the exact bytes that were judged. A 64-bit number cannot identify them. So
-/// the store keeps the sealed bytes of recently read records with the version numbers that it gave out, and the script
-/// compares those bytes with the value in Redis. An act on a version that is no longer kept changes nothing. The answer
-/// is `.changed`, and the caller judges again.
+/// **Versions.** A compare-and-act must name the exact bytes that were judged. The store therefore keeps the sealed
+/// bytes of recently read records with their version numbers, and scripts compare these bytes with the value in Redis.
+/// An act on a version that is no longer kept changes nothing and returns `.changed`.
 ///
-/// **Epochs** have separate slots, so a script cannot read them together with a record. Scripts do not need epochs: a
-/// session contains the epoch that was read before the session was written, and every read compares this epoch with the
-/// current one. If the subject's sessions are ended in between, the session is ended from the start.
+/// **Epochs.** Ending all sessions of a subject raises the subject's epoch. A session contains the epoch that was read
+/// before the session was written, and every read compares this epoch with the current one. Scripts read no epochs,
+/// because these have separate slots.
 package final class RedisStore: RecordStore {
     /// The time by which keys outlive records: more than the gateways' clocks differ (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
@@ -118,8 +117,8 @@ package final class RedisStore: RecordStore {
             client.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
                 let epoch = try? Values(try result.get(), count: 1).latestEpoch(from: 0)
                 if let epoch { return endings.note(.subject(name, epoch: epoch)) }
-                // The epoch is unknown, so the present time replaces it, because epochs are times by `clock`. This is
-                // not needed if this gateway has just caused the end itself, because it then knows the epoch.
+                // The epoch is unknown. Epochs are times by `clock`, so the current time replaces it, unless this
+                // gateway has just caused the end itself.
                 let now = UInt64(clamping: clock.now().milliseconds)
                 guard endings.epoch(of: name) < now - min(now, Self.echo) else { return }
                 endings.note(.subject(name, epoch: now))
@@ -153,8 +152,8 @@ package final class RedisStore: RecordStore {
     /// Finds out from the value at `place` whether a write was executed, after its answer was lost with the connection.
     /// Waits for a new connection, at most for `readBackPatience`.
     ///
-    /// A missing value proves nothing, because the write may still be on its way. Nor does `judged`, the value before
-    /// the write. In both cases the result is `.unavailable`. A retry with the attempt's id gets the outcome.
+    /// The result is `.unavailable` if the value is missing or still is `judged` (the value before the write), because
+    /// the write may be on its way. A retry with the attempt's id gets the outcome.
     func readBack<Answer: Sendable>(
         _ place: [UInt8],
         unless judged: [UInt8]? = nil,
@@ -320,7 +319,7 @@ extension RedisClient {
         self.ask(command, on: loop) { .success($0) }
     }
 
-    /// Sends a command, and returns what `step` makes from the reply. Uses one future: each costs as much as `step`.
+    /// Sends a command, and returns what `step` makes from the reply, with a single future.
     func ask<Answer: Sendable>(
         _ command: RedisCommand,
         on loop: any EventLoop,

@@ -27,7 +27,7 @@ final class ReignWatch: Sendable {
         self.since = Atomic(clock.now().milliseconds)
     }
 
-    /// The extent of the memory of ids. Until a primary is known, no id can be stored, so the epoch does not matter.
+    /// The epoch, and the time since which ids are remembered.
     var memory: OnceMemory {
         let epoch = self.epoch.load(ordering: .acquiring)
         return OnceMemory(epoch: epoch, since: UnixTime(milliseconds: self.since.load(ordering: .acquiring)))

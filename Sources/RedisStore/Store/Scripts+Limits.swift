@@ -1,8 +1,7 @@
 extension Scripts {
     /// Fills a rate limiter's bucket by Redis's clock. Returns 0 if the cost fits; otherwise adds nothing and returns
     /// the time in ms until the cost fits. The value of the key is the time when the bucket will be empty, in
-    /// microseconds. A bucket is never more than full: even if a new primary's clock is behind the former primary's, a
-    /// client is not rejected for longer than the drain time.
+    /// microseconds. If a new primary's clock is behind, the value is lowered to that of a full bucket.
     ///
     /// Keys: bucket. Arguments: interval (ms), burst, cost.
     static let allow = RedisScript(

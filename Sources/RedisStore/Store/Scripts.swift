@@ -3,9 +3,9 @@
 /// A lineage's ledger is `L` while the lineage is live and `E` once it has ended, and outlives every record of the
 /// lineage. A missing ledger means that data was lost (or has expired), and the records are treated as ended.
 ///
-/// If memory is exhausted, Redis refuses a script's first write if it needs memory, and accepts every later write, so
-/// that no script stops half-way. A script that creates something therefore writes before it deletes, so that a refusal
-/// leaves everything unchanged. A script that ends something deletes first, so that users can always be signed out.
+/// If memory is exhausted, Redis refuses a script's first write if it needs memory, but accepts every later write.
+/// Scripts that create something write first, so that a refusal leaves everything unchanged. Scripts that end something
+/// delete first, so that users can always be signed out.
 package enum Scripts {
     /// Writes a session and makes its lineage's ledger outlive it. Returns 1, or 0 if the lineage has ended.
     ///
@@ -40,8 +40,8 @@ package enum Scripts {
         kind: .create
     )
 
-    /// Reads a single-use token and its parent session. Only the script knows the session's key. The session has
-    /// the token's tag, and so its slot in a cluster. While that slot is being moved, Redis may refuse the script.
+    /// Reads a single-use token and its parent session. The script derives the session's key from the token's tag and
+    /// the parent's name. While a cluster is moving the slot, Redis may refuse the script.
     ///
     /// Returns marker, record, ledger and the parent's name. If there are a record and a name and no marker, also
     /// returns the parent's record and its idle value, and the epochs of its subject unless they have separate slots.
@@ -69,10 +69,10 @@ package enum Scripts {
     static let reignLength = 40
 
     /// Reads the reign of the primary that runs the script: its `master_replid`, which changes with every start and
-    /// every promotion. No gateway can be wrong about it, however long ago it connected.
+    /// every promotion. The script reads it, because a gateway may still know an earlier reign.
     ///
     /// The id also changes when a primary without replicas gets a replica, and when a cluster moves the slot to another
-    /// primary. The tokens of the last minute are then rejected, although nothing was lost.
+    /// primary. Unused tokens are then rejected, although nothing was lost.
     static let reign = """
         local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
         if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end
@@ -94,8 +94,8 @@ package enum Scripts {
     /// Uses a single-use record by compare-and-act. Returns the present marker if there is one. Otherwise returns 1 if
     /// done, 0 if the record is not the judged one or its parent is gone, and -1 if the record is from another reign.
     ///
-    /// A failover or a restart can lose a marker and bring back the record. Both were written under an earlier reign,
-    /// and a record from an earlier reign is never used. This needs neither clocks nor a key that all gateways share.
+    /// A failover or a restart can lose a marker and bring back the record. The record is then from an earlier reign,
+    /// and is never used.
     ///
     /// Keys: record, marker, ledger[, the keys of created records][, parent]. Arguments: judged bytes (empty if no
     /// record that could be consumed was judged), marker, its TTL, `P` if the last key is the parent, ledger's TTL[,
@@ -180,11 +180,10 @@ package enum Scripts {
     )
 
     /// Deletes a session and returns its former values: session, ledger and idle value, as a read would return them.
-    /// The last key is written only to show followers of its prefix that this was an end. A session's key also changes
-    /// when it is written or expires.
+    /// The last key is written only when a session ends, so that caches can tell an end from an expiry.
     ///
-    /// If the session is already gone, the ledger's TTL is written again, so that there is a write to confirm (see
-    /// `confirm`). So a sign-out that is repeated for lack of a confirmation succeeds only once it is confirmed.
+    /// If the session is already gone, the ledger's TTL is written again, so that a replica can confirm an end that was
+    /// not confirmed before (see `confirm`).
     ///
     /// Keys: session, ledger, idle, ending. Arguments: TTL of the ending (ms).
     static let endSession = RedisScript(
@@ -219,9 +218,8 @@ package enum Scripts {
         kind: .endSession
     )
 
-    /// Ends a lineage for as long as a record of it could have lived, and for at least an hour. The second key is
-    /// written only to notify followers of its prefix. The ledger cannot notify them: it is also written for other
-    /// reasons, and each write would close the lineage's streams.
+    /// Ends a lineage for as long as its records could have lived, and at least for the minimum TTL. Caches follow the
+    /// prefix of the second key. They do not follow the ledger, because it is also written for other reasons.
     ///
     /// Keys: ledger, ending. Arguments: the minimum TTL (ms), TTL of the ending (ms).
     static let endLineage = RedisScript(

@@ -1,7 +1,7 @@
 import Cryptography
 package import Vocabulary
 
-/// The register of the gateways that use one Redis, which stores it as a text. Each gateway has one line:
+/// The register of the gateways that use one Redis, stored in Redis as a text. Each gateway has one line:
 ///
 /// ```
 /// (id) (since) (last seen) (fingerprint),(fingerprint)...

@@ -6,8 +6,8 @@ package import Vocabulary
 /// Detects other gateways of the same Redis that have other secrets. Each gateway repeatedly writes the fingerprints of
 /// its secrets into one register, and reads the fingerprints of all gateways.
 ///
-/// A gateway with a wrong secret must be noticed, and must not take other gateways down. If two gateways share no
-/// secret, only the later gateway is treated as wrong.
+/// If two gateways share no secret, only the later one is treated as wrong, so that it cannot take the earlier one
+/// down.
 package final class SecretWatch: Sendable {
     /// The interval at which a gateway writes its entry. The entry of a stopped gateway is valid for `lifetime`.
     private static let interval = Duration.seconds(10)

@@ -2,7 +2,7 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// The sessions that event loops hold, each stored once for all loops. Otherwise every loop would keep its own copy.
+/// The sessions that the caches of event loops hold, each stored once for all loops.
 final class SharedSessions: Sendable {
     private struct Part {
         var held: [RecordKey: Stored<Session>] = [:]
@@ -14,7 +14,8 @@ final class SharedSessions: Sendable {
         /// Drops the sessions that no loop holds. Weak references would also do so, but slow down reference counting.
         mutating func dropUnheld() {
             var unheld: [RecordKey] = []
-            // A loop over `indices` would hold a second reference to the table, which would then be copied.
+            // A loop over `indices` would hold a second reference to the table, and the access to `values` would copy
+            // the table.
             var index = self.held.startIndex
             while index != self.held.endIndex {
                 if isKnownUniquelyReferenced(&self.held.values[index]) { unheld.append(self.held[index].key) }

@@ -3,11 +3,10 @@ import Synchronization
 
 /// The primaries of a cluster and their slots, as one of its nodes sees them.
 ///
-/// Nodes agree after a moment, so one view is enough. `MOVED` corrects an outdated view and triggers another look. A
-/// view with fewer slots than are known is not accepted at once, because a node that has just joined, or has lost its
-/// configuration, knows few slots. Such a view is accepted if the next view (from another node, if there is one) also
-/// has fewer. Primaries in use are asked before the seeds, because a seed may be outdated: a primary that returns after
-/// a failover still considers itself a primary for a while.
+/// Nodes agree after a moment, so one view is enough. `MOVED` corrects an outdated view. A node that has just joined,
+/// or has lost its configuration, knows few slots. A view with fewer slots than are known is therefore accepted only if
+/// the next view also has fewer. Primaries in use are asked before the seeds, because a seed may be a former primary
+/// that does not know yet that it was replaced.
 final class ClusterTopology: TopologySource {
     private struct State {
         /// The node with the view that was accepted last. It is asked first.

@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// Decides when to look for the primaries: at once if a command cannot be served, but one round at a time, and with
-/// pauses that grow while rounds find nothing new. It has no clock and no timers: callers pass the times of their loop.
+/// pauses that grow while rounds find nothing new. The value has no clock and no timers.
 package struct LookPace: Sendable, Hashable {
     /// The result of a round.
     package enum Outcome: Sendable, Hashable {

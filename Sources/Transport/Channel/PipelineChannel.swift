@@ -2,10 +2,11 @@ import Glibc
 package import NIOCore
 import Synchronization
 
-/// A NIO channel on a connected socket, for protocols whose implementation is a channel handler, such as TLS.
+/// A NIO channel on a connected socket, for protocols that are implemented as channel handlers, such as TLS. Options
+/// cannot be set.
 ///
-/// Options cannot be set. An outgoing channel closes when the peer ends its output. On an accepted channel, the
-/// handlers then decide whether to close (`ChannelEvent.inputClosed`).
+/// When the peer ends its output, an outgoing channel closes. On an accepted channel, the handlers decide whether to
+/// close (`ChannelEvent.inputClosed`).
 package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     package let allocator = ByteBufferAllocator()
     package let remoteAddress: SocketAddress?
@@ -47,7 +48,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.ownPipeline = ChannelPipeline(channel: self)
     }
 
-    /// Makes a channel from an accepted socket. The caller passes bytes that it has already read to `received`.
+    /// Makes a channel from an accepted socket. If the caller has already read bytes, it passes them to `received`.
     ///
     /// - Parameter prepare: Adds the handlers of the pipeline.
     package static func take(
@@ -186,8 +187,8 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
 extension PipelineChannel: StreamHandler {
     package func received(_ buffer: inout ByteBuffer) {
         self.isReadPending = false
-        // A client's bytes are copied, because TLS would retain the loop's large buffer until the client completes its
-        // record.
+        // A client's bytes are copied. TLS would otherwise retain the loop's large buffer until the client completes
+        // its record.
         let bytes = self.isAccepted ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
         self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
         self.pipeline.syncOperations.fireChannelReadComplete()
@@ -239,7 +240,7 @@ extension PipelineChannel: StreamHandler {
         for promise in self.unsent { promise.fail(ChannelError.ioOnClosedChannel) }
         self.unsent = []
         self.outputEndPromise.take()?.fail(ChannelError.ioOnClosedChannel)
-        // Handlers that are being called may still use the pipeline.
+        // Handlers that are running now may still use the pipeline.
         self.loop.execute {
             self.removeHandlers(pipeline: self.pipeline)
             self.closePromise.succeed(())

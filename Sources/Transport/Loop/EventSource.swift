@@ -2,8 +2,8 @@ import CLinux
 
 /// An object that owns a descriptor and handles its events on a loop.
 ///
-/// The loop retains a source from `TransportLoop.add` to the end of the turn in which it is removed. A late event in
-/// that turn therefore reaches a valid object. The object ignores the event if it has closed.
+/// The loop retains a source until the end of the turn in which it is removed, because an event of that turn may still
+/// reach it. A closed source ignores events.
 package class EventSource {
     /// The index in the loop's list of sources. The loop sets it.
     var listIndex = -1

@@ -101,7 +101,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         while let timer = self.timers.popDue(now) { timer.run() }
         if !self.tasks.isEmpty {
             self.tasks.drain { $0() }
-            // Tasks may take long, and the next timer should not be late because of them.
+            // Tasks may take long, so the clock is read again.
             now = .now()
         }
         self.turnEnds.drain { $0.turnEnded() }
@@ -158,8 +158,8 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.sources.append(source)
     }
 
-    /// Closes a registered descriptor. After `close(2)` alone, events would continue while a forked process has the
-    /// descriptor before `exec`, and would reach a source that no longer exists.
+    /// Unregisters and closes a descriptor. A forked process keeps the descriptor until `exec`. If it were only closed,
+    /// its events would continue and reach a source that no longer exists.
     func close(_ descriptor: Int32) {
         epoll_ctl(self.poll, EPOLL_CTL_DEL, descriptor, nil)
         Glibc.close(descriptor)
@@ -167,7 +167,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     /// Removes a source that has closed its descriptor or has handed it over.
     func remove(_ source: EventSource) {
-        // Appended first, so that the source always has an owner: the event loop handles events without retaining it.
+        // Appended first, so that the source always has an owner: events are handled without retaining it.
         self.removed.append(source)
         guard let last = self.sources.popLast(), last !== source else { return }
         self.sources[source.listIndex] = last

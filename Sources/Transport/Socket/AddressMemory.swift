@@ -1,19 +1,20 @@
 package import NIOCore
 import Synchronization
 
-/// Remembers for ten seconds which addresses lost a race or failed, so that an address that never answers does not
-/// delay each new connection. Used by all loops.
+/// Remembers for ten seconds which addresses lost a race or failed, and puts them last. Otherwise an address that never
+/// answers would delay each new connection. Used by all loops.
 package final class AddressMemory: Sendable {
     package static let lifetime = TimeAmount.seconds(10)
 
     /// The addresses that have lost, each with the time until which `order` puts it last.
     private let losers = Mutex<[SocketAddress: NIODeadline]>([:])
-    /// True if any address is remembered. Usually no address is, and `answered` then needs no lock.
+    /// True if any address is remembered. If false, `answered` needs no lock.
     private let hasLosers = Atomic<Bool>(false)
 
     /// Makes an empty memory.
     package init() {}
 
+    /// Remembers that an address lost a race or failed.
     package func lost(_ address: SocketAddress, now: NIODeadline) {
         self.losers.withLock { losers in
             losers = losers.filter { now < $0.value }
@@ -22,6 +23,7 @@ package final class AddressMemory: Sendable {
         }
     }
 
+    /// Forgets the address, because it accepted a connection.
     package func answered(_ address: SocketAddress) {
         guard self.hasLosers.load(ordering: .relaxed) else { return }
         self.losers.withLock { losers in

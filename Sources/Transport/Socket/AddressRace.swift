@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// Decides when each address of a name is tried (RFC 8305 5): in turn, each once the previous address has failed or has
-/// had its head start, until an address answers. The race has no sockets and no clock.
+/// Decides when each address of a name is tried (RFC 8305 5): 250 ms after the previous address, or at once if that
+/// fails, until an address answers. The race has no sockets and no clock.
 ///
 /// ```
 ///   address 0 ──── 250 ms, or a failure ────▶ address 1 ────▶ ...        the first answer ends all others

@@ -34,7 +34,7 @@ package protocol ByteStream: AnyObject {
     func close()
 }
 
-/// The stream of a client. The end of the stream may also be the end of an answer.
+/// The stream of a client.
 package protocol ClientByteStream: ByteStream {
     /// True while reading is paused until `resume`.
     var isPaused: Bool { get }

@@ -12,9 +12,10 @@ package final class ConnectingSocket: EventSource {
     private var timer: Scheduled<Void>?
     /// True while the loop reports events to this object.
     private var isListed = false
-    /// The timer of the next try to connect.
+    /// The timer of the next retry.
     private var pause: Scheduled<Void>?
-    /// The pause between tries while the backlog of a local socket is full. No event reports free space in the backlog.
+    /// The pause before a retry while the backlog of a local socket is full. No event reports free space in the
+    /// backlog.
     private static let retryPause = TimeAmount.milliseconds(10)
     private var then: Then?
 

@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 package import NIOCore
 
-/// Decides on the clients of a listening socket. Called on its loop.
+/// Accepts the clients of a listening socket. Called on its loop.
 package protocol ClientAcceptor: AnyObject {
     /// Called when a client may be waiting. False leaves clients in the backlog until `ListeningSocket.resume`.
     func hasRoom() -> Bool

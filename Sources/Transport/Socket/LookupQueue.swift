@@ -9,11 +9,11 @@ package struct HostName: Hashable, Sendable {
     }
 }
 
-/// Decides which name is resolved next, and on which of several lanes. A lane resolves one name at a time. The queue
-/// has no threads and no clock.
+/// Decides which name is resolved next, and on which lane. A lane resolves one name at a time. The queue has no threads
+/// and no clock.
 ///
-/// Each name is queued once. Awaited names come before names that are only refreshed, and the first lane resolves
-/// awaited names only. If name servers do not answer, refreshes therefore cannot block every lane.
+/// Each name is queued once. Awaited names come before names that are only refreshed. The first lane resolves awaited
+/// names only, so that refreshes cannot block every lane while name servers do not answer.
 package struct LookupQueue {
     private var awaited: [HostName] = []
     private var others: [HostName] = []
@@ -28,7 +28,7 @@ package struct LookupQueue {
     /// Adds a name.
     ///
     /// - Parameter isAwaited: True if a caller waits for the addresses.
-    /// - Returns: An idle lane. The lane must now call `next(of:)`; `nil` if no lane is idle, or the name is already
+    /// - Returns: The idle lane that must now call `next(of:)`. `nil` if no lane is idle, or the name is already
     ///   awaited or being resolved.
     package mutating func add(_ name: HostName, isAwaited: Bool) -> Int? {
         guard !self.running.contains(name), !self.awaited.contains(name) else { return nil }
@@ -45,7 +45,7 @@ package struct LookupQueue {
 
     private func takesAll(_ lane: Int) -> Bool { lane > 0 || self.isBusy.count == 1 }
 
-    /// Returns the next name for a lane; `nil` if no name is left. The lane then becomes idle.
+    /// Returns the next name for a lane. If no name is left, returns `nil` and marks the lane as idle.
     package mutating func next(of lane: Int) -> HostName? {
         let name: HostName
         if !self.awaited.isEmpty {

@@ -16,8 +16,8 @@ package struct UnknownHost: Error, Equatable {
     }
 }
 
-/// Resolves names on a few threads, because `getaddrinfo` blocks, for minutes if no name server answers. The threads do
-/// no other work. Simultaneous requests for a name share one lookup.
+/// Resolves names on a few threads of its own, because `getaddrinfo` may block for minutes. Simultaneous requests for a
+/// name share one lookup.
 package final class NameResolver: Sendable {
     /// One or more addresses, or the error.
     package typealias Answer = Result<[SocketAddress], UnknownHost>

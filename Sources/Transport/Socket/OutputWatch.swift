@@ -1,10 +1,10 @@
 package import NIOCore
 
-/// Detects peers that no longer accept the bytes written for them. A slow peer makes progress if it accepts any bytes
-/// between two checks, however many remain.
+/// Detects peers that no longer accept the bytes written for them. A peer makes progress if it accepts any bytes
+/// between two checks.
 ///
-/// The watch uses the acknowledgements of the peer's system (`ByteStream.unacknowledgedBytes`). The local system
-/// accepts bytes in chunks of a megabyte, which a slow peer may need minutes to receive.
+/// Progress is measured by the acknowledgements of the peer's system (`ByteStream.unacknowledgedBytes`), because the
+/// local system buffers a megabyte, which a slow peer may need minutes to receive.
 package struct OutputWatch: Equatable, Sendable {
     /// The number of bytes that the peer had not accepted at the last check.
     private var waiting = Int.max
@@ -26,8 +26,7 @@ package struct OutputWatch: Equatable, Sendable {
         return hasMoved
     }
 
-    /// Returns true if bytes have waited for the peer for longer than `limit`, and the peer has accepted none
-    /// meanwhile.
+    /// Returns true if the peer has accepted none of the waiting bytes for longer than `limit`.
     package mutating func isStuck(_ waiting: Int, now: NIODeadline, limit: TimeAmount) -> Bool {
         !self.moves(waiting, now: now) && now - self.movedAt > limit
     }

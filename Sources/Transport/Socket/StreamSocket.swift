@@ -4,9 +4,9 @@ package import NIOCore
 
 /// A connected stream socket that passes received bytes to a handler and sends without blocking. Used on its loop only.
 ///
-/// When the peer has ended its output, its remaining bytes are read at the handler's speed. The handler then decides
-/// whether the socket closes (`StreamHandler.inputEnded`). If an event reports that the connection has failed,
-/// everything received is read at once, even while reading is paused, and the socket closes.
+/// When the peer has ended its output and all its bytes have been read, the handler decides whether the socket closes
+/// (`StreamHandler.inputEnded`). When the connection has failed, everything received is read at once, even while
+/// reading is paused, and the socket closes.
 package final class StreamSocket: EventSource, ClientByteStream {
     /// The number of queued bytes above which the socket is not writable, until fewer than `lowMark` are queued.
     static let highMark = 65_536
@@ -18,7 +18,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     package unowned(unsafe) let loop: TransportLoop
     /// The descriptor; -1 once the socket has closed.
     private var descriptor: Int32
-    /// True if the loop watches the descriptor. Before `start`, it does so for the `ConnectingSocket`.
+    /// True if the descriptor is registered with the loop. Before `start`, its events go to the `ConnectingSocket`.
     private var isWatched: Bool
     /// The handler, from `start` until the socket has closed.
     private var handler: (any StreamHandler)?
@@ -34,7 +34,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     /// True while the system accepts no more bytes. An event follows once it accepts bytes again.
     private var isFull = false
     private var outputEnd = OutputEnd.open
-    /// True once `close(behind:)` has begun. `endOutput` then does nothing.
+    /// True once `close(behind:)` has begun. `endOutput` does nothing from now on.
     private var isClosing = false
 
     /// The number of written bytes that the peer had not acknowledged when the connection failed.
@@ -44,7 +44,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     /// The states of the input. `due` means that the peer has sent the end, but bytes before it may be unread.
     private enum InputEnd { case open, due, ended }
 
-    /// - Parameter descriptor: A non-blocking socket. This object then owns it.
+    /// - Parameter descriptor: A non-blocking socket, which this object owns from now on.
     package init(_ descriptor: Int32, on loop: TransportLoop) {
         self.descriptor = descriptor
         self.loop = loop
@@ -106,7 +106,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         if self.hasInput, !self.isPaused { self.read(loop) }
     }
 
-    /// Reads until the socket is empty. Only then does the next input cause an event. A pause or `readLimit` ends
+    /// Reads until the socket is empty, because only then the next input causes an event. A pause or `readLimit` ends
     /// reading early.
     ///
     /// - Parameter loop: `self.loop`, as a parameter so that it is not retained at each use.
@@ -315,8 +315,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.close(isClean: true)
     }
 
-    /// Calls `writeLastBytes`, for example to send TLS's `close_notify`, and closes. `endOutput` does nothing
-    /// meanwhile, because closing ends the output.
+    /// Calls `writeLastBytes`, for example to send TLS's `close_notify`, and closes. During the call, `endOutput` does
+    /// nothing.
     package func close(behind writeLastBytes: () -> Void) {
         guard self.isOpen else { return }
         self.isClosing = true
@@ -332,9 +332,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.close(isClean: true)
     }
 
-    /// Acknowledges at once the bytes that were read. Otherwise, the system waits up to 40 ms for bytes that could
-    /// carry the acknowledgement. Until the acknowledgement arrives, a client with Nagle's algorithm (RFC 896) sends no
-    /// further short message.
+    /// Acknowledges received bytes at once. Otherwise the system may delay the acknowledgement by 40 ms, while a client
+    /// with Nagle's algorithm (RFC 896) sends no further short message.
     package func acknowledge() {
         guard self.isOpen else { return }
         var on: Int32 = 1
