@@ -3,7 +3,8 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Signs assertions (`X-Auth-Assertion`): JWTs (RFC 7519) with which an app can verify that the gateway sent the identity.
+/// Signs assertions (`X-Auth-Assertion`): JWTs (RFC 7519) with which an app can verify that the gateway sent the
+/// identity.
 package final class AssertionSigner: Sendable {
     package static let field = "X-Auth-Assertion"
     /// The lifetime of an assertion in seconds.
@@ -58,7 +59,8 @@ package final class AssertionSigner: Sendable {
         )
     }
 
-    /// Returns the value of a claim. A single string at a list path becomes an array. `nil` if the session has no value.
+    /// Returns the value of a claim. A single string at a list path becomes an array. `nil` if the session has no
+    /// value.
     private static func value(of path: IdentityPath, in session: Session) -> JSONValue? {
         switch path.value(of: session) {
         case nil, .null: nil

@@ -2,7 +2,8 @@ import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// The path to the value of an identity field (`identity.headers`): in the session, its tokens or the client's certificate.
+/// The path to the value of an identity field (`identity.headers`): in the session, its tokens or the client's
+/// certificate.
 package struct IdentityPath: Sendable {
     /// The allowed paths. An entry that ends with a dot is a prefix, to be followed by member names.
     package static let roots = [
@@ -22,8 +23,8 @@ package struct IdentityPath: Sendable {
     }
 
     private let place: Place
-    /// True if the value is always written as a list. List elements may not contain the delimiter: otherwise, users who may
-    /// edit a trait could join two groups with `staff,admin`.
+    /// True if the value is always written as a list. List elements may not contain the delimiter: otherwise, users who
+    /// may edit a trait could join two groups with `staff,admin`.
     package let isList: Bool
 
     /// Parses a path. Returns `nil` if `text` is not a valid path.
@@ -120,7 +121,8 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns a string of the session's traits or metadata in its stored UTF-8. `nil` for lists and for all other values.
+    /// Returns a string of the session's traits or metadata in its stored UTF-8. `nil` for lists and for all other
+    /// values.
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)

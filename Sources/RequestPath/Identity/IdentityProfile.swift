@@ -82,7 +82,8 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Rendering
 
-    /// Returns the complete field lines for `session`. A missing value yields no line, never an empty field (CVE-2026-30851).
+    /// Returns the complete field lines for `session`. A missing value yields no line, never an empty field
+    /// (CVE-2026-30851).
     ///
     /// - Parameters:
     ///   - tokens: The session's tokens of the provider. Used only if `namesTokens`.
@@ -168,7 +169,8 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Configuration
 
-    /// Returns a message for each problem in the settings: invalid paths, and names or delimiters that a client could exploit.
+    /// Returns a message for each problem in the settings: invalid paths, and names or delimiters that a client could
+    /// exploit.
     package static func problems(_ settings: IdentitySettings) -> [String] {
         var problems: [String] = []
         var spellings: [String: String] = [:]

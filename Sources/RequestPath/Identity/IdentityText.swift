@@ -89,8 +89,8 @@ struct IdentityText {
         return false
     }
 
-    /// Returns whether every app reads exactly this text. False for control characters, line separators, and white space at
-    /// either end, because some apps end lines there or trim.
+    /// Returns whether every app reads exactly this text. False for control characters, line separators, and white
+    /// space at either end, because some apps end lines there or trim.
     private static func staysWhole(_ source: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let scalars = String(utf8: source)?.unicodeScalars, let first = scalars.first, let last = scalars.last
         else { return false }

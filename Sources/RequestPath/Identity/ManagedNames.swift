@@ -23,8 +23,8 @@ package struct ManagedNames: Sendable {
         FieldChanges.normalized(name)
     }
 
-    /// The managed names that a route may set. They are facts about a request: the client's address, the scheme, the port, the
-    /// app's base path.
+    /// The managed names that a route may set. They are facts about a request: the client's address, the scheme, the
+    /// port, the app's base path.
     package static let settable = Set(
         Self.facts + ["port", "protocol", "scheme", "server", "ssl"].map { "x-forwarded-\($0)" }
     )
@@ -45,9 +45,9 @@ package struct ManagedNames: Sendable {
         "x-true-ip", "x-vercel-forwarded-for",
     ]
 
-    /// The names that are always managed: `facts`, and names about the client's certificate (RFC 9440), the path or the user.
-    /// CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). With `X-Sendfile-Type` and `X-Accel-Mapping`, Rack lets a proxy
-    /// send files (CVE-2025-61780).
+    /// The names that are always managed: `facts`, and names about the client's certificate (RFC 9440), the path or the
+    /// user. CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). With `X-Sendfile-Type` and `X-Accel-Mapping`, Rack
+    /// lets a proxy send files (CVE-2025-61780).
     private static let always =
         Self.facts + [
             UserAddressField.name, "client-cert", "client-cert-chain", "forwarded", "proxy", "proxy-auth-cert",
@@ -64,8 +64,8 @@ package struct ManagedNames: Sendable {
         "x-wsgi-",
     ]
 
-    /// Well-known names under the `prefixes`. Printed proxy configurations list them, because some proxies cannot remove fields
-    /// by prefix.
+    /// Well-known names under the `prefixes`. Printed proxy configurations list them, because some proxies cannot
+    /// remove fields by prefix.
     package static let believed =
         [
             "access-token", "authorization", "base", "by", "client-cert", "client-ip", "context", "email", "groups",

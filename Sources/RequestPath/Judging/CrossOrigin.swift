@@ -33,7 +33,8 @@ enum CrossOrigin {
         return answer
     }
 
-    /// Returns whether the app sends CORS fields itself. The gateway then adds none: duplicates are invalid (Fetch 4.9).
+    /// Returns whether the app sends CORS fields itself. The gateway then adds none: duplicates are invalid (Fetch
+    /// 4.9).
     static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
         let prefix: StaticString = "access-control-allow-"
         for index in 0..<head.fields.count where !head.fields[index].isDropped {

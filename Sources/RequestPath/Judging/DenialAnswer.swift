@@ -3,8 +3,8 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Answers denials. People are redirected to the sign-in page, native apps get a challenge, programs get a status and a reason
-/// id.
+/// Answers denials. People are redirected to the sign-in page, native apps get a challenge, programs get a status and a
+/// reason id.
 extension RequestJudge {
     /// - Parameters:
     ///   - session: The session that was denied. `nil` if the request has no valid session.
@@ -77,8 +77,8 @@ extension RequestJudge {
         return CrossOrigin.readable(answer, given)
     }
 
-    /// Returns the answer if the provider demands more of its user, such as a second factor. A browser is redirected to the
-    /// provider's page. A program gets the provider's document.
+    /// Returns the answer if the provider demands more of its user, such as a second factor. A browser is redirected to
+    /// the provider's page. A program gets the provider's document.
     func answer(demanding demand: ProviderDemand, _ given: borrowing RoutedRequest) -> LocalAnswer {
         let isPage = given.head.knownMethod == .get || given.head.knownMethod == .head
         if isPage, given.route.settings.unauthenticated != .unauthorized, given.wantsPage,
@@ -97,8 +97,8 @@ extension RequestJudge {
 }
 
 extension RoutedRequest {
-    /// The path and query of this request, for the return after a sign-in. The transfer token is removed: after the sign-in, it
-    /// could sign in another user.
+    /// The path and query of this request, for the return after a sign-in. The transfer token is removed: after the
+    /// sign-in, it could sign in another user.
     fileprivate var ownTarget: String {
         let target = String(decoding: self.head.target.bytes(in: self.base), as: UTF8.self)
         return ReturnTo.removing(self.configuration.settings.handoff.queryParameter, from: target) ?? "/"

@@ -8,8 +8,8 @@ package import Settings
 package import SignOn
 package import Vocabulary
 
-/// The input of each step of a `RequestJudge`. The driver (an exchange or `sallyport explain`) creates it and retains its
-/// objects.
+/// The input of each step of a `RequestJudge`. The driver (an exchange or `sallyport explain`) creates it and retains
+/// its objects.
 package struct JudgingContext {
     package let head: RequestHead
     /// The bytes to which the slices of the head refer.
@@ -28,8 +28,8 @@ package struct JudgingContext {
     package let scratch: UnsafeMutableBufferPointer<UInt8>
     /// The loop's cache of keys in DPoP proofs. `nil` in `sallyport explain`.
     package let proofKeys: Pinned<DPoPKeyCache>?
-    /// The hosts under wildcards that clients have requested recently. The driver retains the request's host, because no
-    /// configuration does.
+    /// The hosts under wildcards that clients have requested recently. The driver retains the request's host, because
+    /// no configuration does.
     package let namedHosts: Pinned<NamedHostCache>
     /// True if stray forwarding is to be recorded (`JudgeEvent.strayForwarding`).
     package let notesStrayForwarding: Bool
@@ -103,10 +103,11 @@ package struct JudgeFindings {
     var asker: AskingProxy = []
     /// True for an ACME HTTP challenge over plain http to a host with https.
     var isPlainHTTP = false
-    /// True if the gateway's certificate does not cover the host, or the client's certificate has expired since the handshake.
+    /// True if the gateway's certificate does not cover the host, or the client's certificate has expired since the
+    /// handshake.
     package var isMisdirected = false
-    /// The client's certificate. `nil` if the client has none or the peer is a proxy. The driver retains it, because counting
-    /// references is slow.
+    /// The client's certificate. `nil` if the client has none or the peer is a proxy. The driver retains it, because
+    /// counting references is slow.
     package unowned(unsafe) var certificate: ClientCertificate?
     /// The gateway's own request id and, if a trusted proxy sent one, the proxy's request id.
     package var requestID: RequestID

@@ -172,8 +172,8 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether the answer may ask a native app for a transfer token. The WebView must announce itself, and the route's
-    /// client must accept tokens.
+    /// Returns whether the answer may ask a native app for a transfer token. The WebView must announce itself, and the
+    /// route's client must accept tokens.
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
         // nginx passes on a challenge only with status 401.
         if case .forbidden = denial, self.findings.dialect == .authRequest { return false }

@@ -47,8 +47,8 @@ final class HandoffTrial {
     }
 }
 
-/// Tries the transfer tokens: first the handoff cookie's token, then the query's. If a token is refused, the request continues
-/// without it.
+/// Tries the transfer tokens: first the handoff cookie's token, then the query's. If a token is refused, the request
+/// continues without it.
 extension RequestJudge {
     /// Begins with the first transfer token. Returns `nil` if the request continues without one.
     ///
@@ -80,7 +80,8 @@ extension RequestJudge {
         self.findings.stage = .handoff
         trial.treatment = Self.treatment(of: trial, given)
         guard mayConsume else {
-            // Browsers repeat a refused prefetch when the user opens the page. A preview must not use up the user's token.
+            // Browsers repeat a refused prefetch when the user opens the page. A preview must not use up the user's
+            // token.
             return .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let token = cookies.first else { return self.tryParameter(trial, given) }
@@ -293,7 +294,8 @@ extension RequestJudge {
         }
         // No redirect after a cookie's token: if the browser keeps the cookie, redirects would never end.
         if hasCookieEnded, trial.parameter != nil {
-            // The cookie's token has ended the browser's session. The query's token is dropped, so that the user must sign in.
+            // The cookie's token has ended the browser's session. The query's token is dropped, so that the user must
+            // sign in.
             return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
         if let action = self.tryParameter(trial, given) { return action }

@@ -36,11 +36,11 @@ extension RequestJudge {
         self.findings.note = .credentialAmbiguousCookie
     }
 
-    /// Answers that the store is unavailable. The token may be consumed already, so a cookie makes the browser's reload part of
-    /// this attempt.
+    /// Answers that the store is unavailable. The token may be consumed already, so a cookie makes the browser's reload
+    /// part of this attempt.
     ///
-    /// A token in a browser's URL is moved into the attempt cookie, and the browser is redirected to the URL without it. A
-    /// program's token stays in its URL, because not every program keeps cookies.
+    /// A token in a browser's URL is moved into the attempt cookie, and the browser is redirected to the URL without
+    /// it. A program's token stays in its URL, because not every program keeps cookies.
     mutating func postpone(
         _ trial: HandoffTrial,
         _ error: StoreError,
@@ -69,8 +69,8 @@ extension RequestJudge {
         return answer
     }
 
-    /// Redirects (303) to the page that asks the user to confirm, with a sealed cookie that contains the token. Returns `nil`
-    /// if the cookie cannot hold the token.
+    /// Redirects (303) to the page that asks the user to confirm, with a sealed cookie that contains the token. Returns
+    /// `nil` if the cookie cannot hold the token.
     ///
     /// - Parameter reason: The reason for asking the user. `nil` if users are always asked.
     mutating func askToConfirm(
@@ -95,8 +95,8 @@ extension RequestJudge {
         return .redirect(to: given.hostURL + HandoffPath.path)
     }
 
-    /// Asks the user to confirm a token of another account than the browser's last one. Returns `nil` if users are not asked or
-    /// the cookie cannot hold the token.
+    /// Asks the user to confirm a token of another account than the browser's last one. Returns `nil` if users are not
+    /// asked or the cookie cannot hold the token.
     mutating func askAboutAccount(
         _ request: HandoffRequest,
         _ trial: HandoffTrial,
@@ -132,8 +132,8 @@ extension RequestJudge {
         self.findings.addLine(cookie.line(setting: notice.value))
     }
 
-    /// Returns the mark of the account that the browser used last. `nil` if the browser sends no mark. Several marks match no
-    /// account.
+    /// Returns the mark of the account that the browser used last. `nil` if the browser sends no mark. Several marks
+    /// match no account.
     func lastAccount(_ given: borrowing RoutedRequest) -> Secret? {
         guard self.credentials.cookies.hasCompanion, let line = given.head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
@@ -153,8 +153,8 @@ extension RequestJudge {
         return .redirect(to: given.hostURL + given.targetWithoutHandoff, reason: reason)
     }
 
-    /// Redirects (303) to the sign-in host, where the browser is signed in, too, and sent back to the requested URL. Returns
-    /// `nil` if `handoff.share` is off or the sign-in host cannot be used.
+    /// Redirects (303) to the sign-in host, where the browser is signed in, too, and sent back to the requested URL.
+    /// Returns `nil` if `handoff.share` is off or the sign-in host cannot be used.
     mutating func onwards(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> LocalAnswer? {
         guard let share = given.judging.share else { return nil }
         let page = HandoffShare.Page(host: given.host.publicURL.authority, target: given.targetWithoutHandoff)

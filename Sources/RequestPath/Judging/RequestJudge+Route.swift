@@ -90,8 +90,8 @@ extension RequestJudge {
         }
     }
 
-    /// Returns whether the path or the `Destination` field lies outside the paths of the app. Called on routes that change
-    /// paths.
+    /// Returns whether the path or the `Destination` field lies outside the paths of the app. Called on routes that
+    /// change paths.
     @inline(never)
     private static func isOutside(_ route: RouteEntry, _ head: RequestHead, _ base: Bytes, on host: HostEntry) -> Bool {
         if route.prefixes?.fits(head.path.bytes(in: base)) == false { return true }

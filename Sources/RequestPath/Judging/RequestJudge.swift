@@ -6,7 +6,8 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// Judges one request up to its permit, without I/O. Each step returns an action, and continues with the action's result.
+/// Judges one request up to its permit, without I/O. Each step returns an action, and continues with the action's
+/// result.
 ///
 /// ```
 ///   head ─▶ route ─▶ credentials ─┬────────────────────────────▶ session ─▶ decision ─▶ permitted
@@ -15,11 +16,11 @@ package import Vocabulary
 ///                                        ▲            │
 ///                                        └────────────┘  the token in the query, after the token in the cookie
 /// ```
-/// If a session's token is bound to a key, its proof is redeemed (`redeeming`), and the session is looked up again (`proven`).
-/// Every step may end with an answer instead.
+/// If a session's token is bound to a key, its proof is redeemed (`redeeming`), and the session is looked up again
+/// (`proven`). Every step may end with an answer instead.
 ///
-/// The judge reads no clock. Of the head it keeps slices only, because the driver lends the bytes to each step. Random values
-/// are created only for handoffs.
+/// The judge reads no clock. Of the head it keeps slices only, because the driver lends the bytes to each step. Random
+/// values are created only for handoffs.
 package struct RequestJudge {
     /// The results so far. The driver applies and logs them, and uses them to forward the request.
     package var findings: JudgeFindings
@@ -101,8 +102,8 @@ package struct RequestJudge {
         return self.askForSession(given)
     }
 
-    /// Returns whether a replay of the request could change something or use up a transfer token. Early data can be replayed
-    /// (RFC 8470 2.1).
+    /// Returns whether a replay of the request could change something or use up a transfer token. Early data can be
+    /// replayed (RFC 8470 2.1).
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
         !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
             || self.credentials.hasTransferToken

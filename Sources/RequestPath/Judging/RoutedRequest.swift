@@ -6,8 +6,9 @@ import Vocabulary
 
 /// A request with its route, lent to each step of its judge.
 ///
-/// References are not counted, so no value may be deinitialised: only `lend` creates one, in memory that is freed without
-/// deinitialisation. `unowned(unsafe)` properties instead count four to six more references per request (measured).
+/// References are not counted, so no value may be deinitialised: only `lend` creates one, in memory that is freed
+/// without deinitialisation. `unowned(unsafe)` properties instead count four to six more references per request
+/// (measured).
 struct RoutedRequest: ~Copyable {
     let head: RequestHead
     /// The bytes to which the slices of the head refer.

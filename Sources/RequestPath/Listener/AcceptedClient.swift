@@ -12,8 +12,8 @@ package struct AcceptedClient: Sendable {
     let listener: ListenerProfile
     let gate: ConnectionGate
 
-    /// Takes the reserved place for `peer`, unless `peer` will send a PROXY header. Returns `nil` and releases the place if the
-    /// client is refused.
+    /// Takes the reserved place for `peer`, unless `peer` will send a PROXY header. Returns `nil` and releases the
+    /// place if the client is refused.
     ///
     /// - Parameters:
     ///   - role: The role of the listener.

@@ -137,7 +137,8 @@ extension ClientOpening {
         self.stage = .choice
         var none = ByteBuffer()
         self.begin(&none)
-        // Otherwise, nothing would acknowledge the client's last handshake message: the library sends tickets with later bytes.
+        // Otherwise, nothing would acknowledge the client's last handshake message: the library sends tickets with
+        // later bytes.
         if agreement.flight.isTLS13 || agreement.flight.isResumed {
             (self.stream as? TLSClientStream)?.acknowledge(on: self.loop)
         }

@@ -3,8 +3,8 @@ import NIOCore
 import Settings
 import Transport
 
-/// A client's connection before its first request. The first bytes show who the client is and which protocol it uses. Then an
-/// HTTP connection replaces the opening on the loop.
+/// A client's connection before its first request. The first bytes show who the client is and which protocol it uses.
+/// Then an HTTP connection replaces the opening on the loop.
 ///
 /// ```
 ///   preamble ─▶ hello ─▶ waiting ─▶ handshake ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
@@ -21,8 +21,8 @@ final class ClientOpening {
         case over
     }
 
-    /// The time within which a proxy must send its PROXY header. The standard requires at least 3 seconds, so that a lost
-    /// segment can be sent again.
+    /// The time within which a proxy must send its PROXY header. The standard requires at least 3 seconds, so that a
+    /// lost segment can be sent again.
     static let preambleTime = TimeAmount.seconds(5)
 
     let client: AcceptedClient

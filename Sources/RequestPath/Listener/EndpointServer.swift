@@ -5,11 +5,11 @@ package import Settings
 package import Transport
 import Vocabulary
 
-/// A separate listener that serves only endpoints of the gateway, without apps and sessions. It serves one host or any host
-/// name.
+/// A separate listener that serves only endpoints of the gateway, without apps and sessions. It serves one host or any
+/// host name.
 ///
-/// It has its own `PathLoop`, connection limit and metrics. Its requests are not in the access log. Its handshakes and PROXY
-/// headers are counted in the gateway's metrics.
+/// It has its own `PathLoop`, connection limit and metrics. Its requests are not in the access log. Its handshakes and
+/// PROXY headers are counted in the gateway's metrics.
 package struct EndpointServer: Sendable {
     /// The maximum number of simultaneous connections.
     private static let connectionLimit = 64
@@ -24,8 +24,8 @@ package struct EndpointServer: Sendable {
     /// - Parameters:
     ///   - setting: The settings key that contains the address, for the error.
     ///   - clients: The gateway's loops, which count handshakes. `nil` in a process without a gateway.
-    ///   - limits: The limits on connections from one address. `nil` if all clients may share one address, such as a local
-    ///     proxy's.
+    ///   - limits: The limits on connections from one address. `nil` if all clients may share one address, such as a
+    ///     local proxy's.
     ///   - others: The URLs that the gateway serves at other addresses.
     /// - Throws: A `ListenerError` that names the address.
     package static func start(

@@ -9,8 +9,8 @@ extension Listener {
     /// Admits no new connections, and accepts the connections in the kernel's queue.
     ///
     /// Closing a listening socket resets the connections in its queue, and a proxy must not retry a POST after a reset.
-    /// Therefore, a socket filter (`SO_ATTACH_FILTER`, socket(7)) drops new connections until the queue is empty. Returns at
-    /// once if the system has no socket filters.
+    /// Therefore, a socket filter (`SO_ATTACH_FILTER`, socket(7)) drops new connections until the queue is empty.
+    /// Returns at once if the system has no socket filters.
     ///
     /// - Parameter moment: The time to wait before each check of the queue.
     package func takeLast(within moment: Duration) async {

@@ -134,8 +134,8 @@ package final class PathLoops: Sendable {
         }
     }
 
-    /// Closes as many idle connections as `clearing` demands, spread over all loops. Then calls `done` on one of the loops with
-    /// the number of closed connections.
+    /// Closes as many idle connections as `clearing` demands, spread over all loops. Then calls `done` on one of the
+    /// loops with the number of closed connections.
     func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
         let share = (clearing.count + self.all.count - 1) / self.all.count
         let results = Mutex((left: self.all.count, closed: 0))

@@ -4,8 +4,8 @@ package protocol AwaitedHandshake: AnyObject {
     func shakeHands()
 }
 
-/// Begins a few handshakes in each turn of a loop, so that other connections do not wait long. A handshake takes about a fifth
-/// of a millisecond.
+/// Begins a few handshakes in each turn of a loop, so that other connections do not wait long. A handshake takes about
+/// a fifth of a millisecond.
 package final class HandshakeQueue {
     package static let perTurn = 8
 

@@ -4,10 +4,11 @@ package import NIOCore
 package protocol LoopConnection: AnyObject {
     /// The index in the loop's list, set by the loop.
     var listIndex: Int { get set }
-    /// The time since which the connection has been idle, or has received only part of a head. `nil` while it is in use.
+    /// The time since which the connection has been idle, or has received only part of a head. `nil` while it is in
+    /// use.
     var quietSince: NIODeadline? { get }
-    /// True if a request or an unread answer is on the connection. Also true for a new connection, because its first request
-    /// may still arrive.
+    /// True if a request or an unread answer is on the connection. Also true for a new connection, because its first
+    /// request may still arrive.
     var isBusy: Bool { get }
     /// The number of queued bytes that the client has not accepted.
     var unsentBytes: Int { get }

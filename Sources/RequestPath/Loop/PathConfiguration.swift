@@ -7,7 +7,8 @@ package import Settings
 import SignOn
 import Vocabulary
 
-/// The settings in the form that the request path needs. Immutable and shared by all loops. Each reload creates a new one.
+/// The settings in the form that the request path needs. Immutable and shared by all loops. Each reload creates a new
+/// one.
 package final class PathConfiguration: Sendable {
     /// The timeouts of the settings as `TimeAmount`, and the minimum rate of a request's body.
     package struct Timeouts: Sendable {
@@ -181,8 +182,8 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// Returns the provider at which the host's user signs in. `nil` if none is configured. If an unknown user can choose,
-    /// prefers a provider that accepts no demands, because a demand could make the sign-in fail.
+    /// Returns the provider at which the host's user signs in. `nil` if none is configured. If an unknown user can
+    /// choose, prefers a provider that accepts no demands, because a demand could make the sign-in fail.
     ///
     /// - Parameters:
     ///   - session: The session of the user. `nil` if it is not known who signs in.

@@ -58,8 +58,8 @@ package final class PathLoop: TurnEndTask {
     /// Called with a notice about the PROXY header of a peer.
     package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
 
-    /// The gateway's loop on this thread, which counts and reports handshakes and PROXY headers. `nil` if this loop does so
-    /// itself.
+    /// The gateway's loop on this thread, which counts and reports handshakes and PROXY headers. `nil` if this loop
+    /// does so itself.
     package var openings: PathLoop?
 
     private let handshakes = HandshakeQueue()
@@ -226,8 +226,8 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: The end of a turn
 
-    /// Sends the written bytes of `connection` at the end of this turn, together with the bytes of other connections. This
-    /// keeps the code for judging in the core's instruction cache.
+    /// Sends the written bytes of `connection` at the end of this turn, together with the bytes of other connections.
+    /// This keeps the code for judging in the core's instruction cache.
     func flushSoon(_ connection: any TurnEndSender) {
         self.unflushed.append(connection)
         self.awaitTurnEnd()
@@ -369,8 +369,8 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Reload
 
-    /// Applies a new configuration. Exchanges that have begun keep the old configuration. Connections to an app stay open
-    /// unless the way to reach the app has changed.
+    /// Applies a new configuration. Exchanges that have begun keep the old configuration. Connections to an app stay
+    /// open unless the way to reach the app has changed.
     package func adopt(_ configuration: PathConfiguration) {
         self.readClocks()
         let former = self.configuration.targets

@@ -15,7 +15,8 @@ package final class PathMetricIDs: Sendable {
         var label: String { "\(self)" }
     }
 
-    /// `requests[route, class and outcome]`. The rows are the routes, the gateway's endpoints, and "none" for other requests.
+    /// `requests[route, class and outcome]`. The rows are the routes, the gateway's endpoints, and "none" for other
+    /// requests.
     fileprivate let requests: CounterTable
     fileprivate let durations: [HistogramID]
     /// `decisions[route, reason]`. The last column is "allowed".
@@ -146,8 +147,8 @@ package final class PathMetricIDs: Sendable {
         return [ServerMetricIDs(self.registry, names[0], names[1])]
     }
 
-    /// Returns the gauge of the requests that wait for a connection to an app. Pools keep the gauge, because a reload may
-    /// change the app's index.
+    /// Returns the gauge of the requests that wait for a connection to an app. Pools keep the gauge, because a reload
+    /// may change the app's index.
     func upstreamQueue(_ upstream: Int) -> GaugeID { self.upstreamQueues[upstream] }
 
     @inline(__always)

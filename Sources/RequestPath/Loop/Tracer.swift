@@ -54,8 +54,8 @@ final class RequestTrace: TracedRequest {
     private(set) var method = KnownMethod.other
     /// The start of the current attempt to reach the app. `nil` if there is no attempt.
     var attemptBegan: NIODeadline?
-    /// The server that was tried last. Kept between requests, because the next request usually tries the same server, and
-    /// releasing the reference is slow.
+    /// The server that was tried last. Kept between requests, because the next request usually tries the same server,
+    /// and releasing the reference is slow.
     var server: UpstreamServer?
     /// The time at which the attempt's answer was complete.
     var attemptEnded: NIODeadline?
@@ -125,7 +125,8 @@ final class RequestTrace: TracedRequest {
         self.words.attribute("http.request.method_original", UnsafeRawBufferPointer(beginning))
     }
 
-    /// Returns whether the last request had this user agent and version. Also false if the recorded user agent was changed.
+    /// Returns whether the last request had this user agent and version. Also false if the recorded user agent was
+    /// changed.
     @inline(__always)
     private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: SpanWords.Version) -> Bool {
         guard version == self.version, userAgent.count == self.userAgent.count else { return false }
@@ -226,8 +227,8 @@ final class SpanWords: Sendable {
         SpanRun { $0.attribute("http.request.method", method) }
     }
 
-    /// Returns the attribute `http.request.method` and the beginning of a span's name. Unknown methods share `_OTHER` and
-    /// `HTTP`, because a client can invent any number of methods.
+    /// Returns the attribute `http.request.method` and the beginning of a span's name. Unknown methods share `_OTHER`
+    /// and `HTTP`, because a client can invent any number of methods.
     @inline(__always)
     func method(_ method: KnownMethod) -> (name: StaticString, run: SpanRun) {
         switch method {

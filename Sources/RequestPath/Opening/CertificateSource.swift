@@ -11,7 +11,8 @@ package protocol CertificateSource: Sendable {
     func certificates(for settings: TLSSettings) throws(CertificateFault) -> TLSSettings?
 }
 
-/// Certificates from the files that the settings list. Loading settings reads the files, so a listener never waits for them.
+/// Certificates from the files that the settings list. Loading settings reads the files, so a listener never waits for
+/// them.
 package final class CertificateFiles: CertificateSource {
     private struct Seen: Sendable {
         /// The settings as read from the files. `nil` if the files must be read again.
@@ -33,7 +34,8 @@ package final class CertificateFiles: CertificateSource {
         // Marked before reading, so that the next call notices a file that is replaced in the meantime.
         let marks = settings.files.map { FileMark($0) }
         guard self.seen.withLock({ $0.settings != settings || $0.marks != marks }) else { return nil }
-        // After a failure, unchanged files are read again: their mode may be fixed, or the certificate may become valid.
+        // After a failure, unchanged files are read again: their mode may be fixed, or the certificate may become
+        // valid.
         self.seen.withLock { $0 = Seen() }
         let renewed = try settings.readAgain(from: self.files, by: self.judges)
         self.seen.withLock { $0 = Seen(settings: renewed, marks: marks) }

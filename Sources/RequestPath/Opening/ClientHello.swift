@@ -15,7 +15,8 @@ package struct ClientHello: Equatable, Sendable {
         case complete(ClientHello?)
     }
 
-    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if missing or invalid.
+    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if missing or
+    /// invalid.
     package private(set) var serverName: String?
     /// The protocols that the client offers (RFC 7301). `nil` if the client offers none.
     package private(set) var protocols: [String]?
@@ -165,8 +166,8 @@ package struct ClientHello: Equatable, Sendable {
         list.forEachPair { version in if version == 0x0304 { self.abilities.insert(.tls13) } }
     }
 
-    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, signature schemes decide. In earlier
-    /// versions, suites and groups decide, too (RFC 8422 5.1).
+    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, signature schemes decide. In
+    /// earlier versions, suites and groups decide, too (RFC 8422 5.1).
     package func takes(_ certificate: CertificateFacts) -> Bool {
         let isTLS13 = self.abilities.contains(.tls13)
         guard certificate.isECDSA else {

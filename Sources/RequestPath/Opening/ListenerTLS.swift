@@ -7,7 +7,8 @@ package import Vocabulary
 ///
 /// Each certificate has its own context. A session is resumed only with the certificate it began with.
 ///
-/// All contexts trust the listener's client authorities. A client cannot bypass them with another name (CVE-2025-23419).
+/// All contexts trust the listener's client authorities. A client cannot bypass them with another name
+/// (CVE-2025-23419).
 package final class ListenerTLS: Sendable {
     /// A certificate with its context.
     package final class Choice: Sendable {
@@ -51,8 +52,8 @@ package final class ListenerTLS: Sendable {
         )
     }
 
-    /// Returns the TLS of a listener. If nothing has changed, returns one of `former`, so that sessions can be resumed. If the
-    /// settings have no certificates, the certificates in use stay.
+    /// Returns the TLS of a listener. If nothing has changed, returns one of `former`, so that sessions can be resumed.
+    /// If the settings have no certificates, the certificates in use stay.
     package static func make(
         _ settings: TLSSettings,
         _ listener: ListenerSettings,
@@ -75,8 +76,8 @@ package final class ListenerTLS: Sendable {
     /// True while the listener waits for its first certificate.
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
-    /// Replaces the certificates of all listeners for new connections. Earlier sessions cannot be resumed. Blocks, so it must
-    /// not be called on an event loop.
+    /// Replaces the certificates of all listeners for new connections. Earlier sessions cannot be resumed. Blocks, so
+    /// it must not be called on an event loop.
     ///
     /// - Throws: `ListenerTLSError`. No listener is changed then.
     package static func replace(_ listeners: [ListenerTLS], by settings: TLSSettings) throws(ListenerTLSError) {

@@ -40,17 +40,17 @@ package struct ChunkedDecoder: Sendable, Equatable {
 
     private var state = State.sizeStart
     private var remaining = 0
-    /// The number of bytes in the leading zeros and extensions of one chunk, or in the trailers. Limited, because attackers
-    /// send many of these bytes (CVE-2023-39326).
+    /// The number of bytes in the leading zeros and extensions of one chunk, or in the trailers. Limited, because
+    /// attackers send many of these bytes (CVE-2023-39326).
     private var overhead = 0
     private static let overheadLimit = 16_384
-    /// One bit for each forbidden trailer name that begins with the bytes read so far. `nameLength` is the number of these
-    /// bytes.
+    /// One bit for each forbidden trailer name that begins with the bytes read so far. `nameLength` is the number of
+    /// these bytes.
     private var forbiddenMatches: UInt16 = 0
     private var nameLength = 0
 
-    /// Whether the body belongs to an answer. Forbidden trailers make a request invalid. In an answer, `TrailerRules` drops
-    /// them.
+    /// Whether the body belongs to an answer. Forbidden trailers make a request invalid. In an answer, `TrailerRules`
+    /// drops them.
     private let isAnswers: Bool
     /// Whether an old server's answer is parsed (`answers: lenient`): blanks may follow a size, and a bare LF ends a
     /// line.

@@ -20,11 +20,11 @@ package struct ClientAddressRule: Sendable {
     }
 
     /// Returns the right-most address that is not a trusted proxy. A client can invent everything to the left of it
-    /// (oauth2-proxy PR #3478). If an element is not an address, returns the proxy that wrote the element. If all addresses are
-    /// trusted, returns the left-most one.
+    /// (oauth2-proxy PR #3478). If an element is not an address, returns the proxy that wrote the element. If all
+    /// addresses are trusted, returns the left-most one.
     ///
-    /// Lists are read from their ends: nothing that a client puts before a trusted proxy's element, such as an open quote, can
-    /// change the element.
+    /// Lists are read from their ends: nothing that a client puts before a trusted proxy's element, such as an open
+    /// quote, can change the element.
     ///
     /// - Parameter values: The values of the configured field, in the order of its lines.
     package func client(

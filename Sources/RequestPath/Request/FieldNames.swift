@@ -80,8 +80,8 @@ struct FieldName {
 
 /// Finds the role of a field by its name.
 ///
-/// Spellings that a CGI app maps to one variable are one name (CVE-2025-64484). Names of letters, digits and hyphens are
-/// normalised eight bytes at a time, other names byte by byte.
+/// Spellings that a CGI app maps to one variable are one name (CVE-2025-64484). Names of letters, digits and hyphens
+/// are normalised eight bytes at a time, other names byte by byte.
 package final class FieldNames: @unchecked Sendable {
     /// The length of a name and its first and last 8 bytes in lower case. They identify a name of up to 16 bytes.
     private struct Key: Equatable {

@@ -186,7 +186,8 @@ package struct RequestParser: Sendable {
     /// Splits the target into path and query. The target is in origin form, in absolute form, or `*` for OPTIONS. An
     /// absolute form is reduced to its origin-form part and its authority is kept for the comparison with `Host`.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
-        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. Case is ignored, because an app may ignore it.
+        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. Case is ignored, because an app may
+        // ignore it.
         if head.knownMethod == .other {
             let method = head.method.bytes(in: base)
             if ByteClass.equal(method, "connect") || ByteClass.equal(method, "trace") { return .requestMethod }
@@ -404,8 +405,8 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Removes a field that `Connection` names. Rejects the request if the gateway interprets or sets the field. Otherwise, the
-    /// app might drop the gateway's value (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    /// Removes a field that `Connection` names. Rejects the request if the gateway interprets or sets the field.
+    /// Otherwise, the app might drop the gateway's value (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
     private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
         for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)

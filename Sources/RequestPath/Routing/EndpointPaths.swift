@@ -25,8 +25,8 @@ package enum EndpointMatch: Sendable {
 
 /// The paths of the gateway's own endpoints on one host.
 ///
-/// A literal path takes precedence over a path with a parameter. Between two paths with parameters, the first difference
-/// decides: a literal takes precedence.
+/// A literal path takes precedence over a path with a parameter. Between two paths with parameters, the first
+/// difference decides: a literal takes precedence.
 package final class EndpointPaths: Sendable {
     /// An endpoint and the match for requests to it.
     package struct Entry: Sendable {

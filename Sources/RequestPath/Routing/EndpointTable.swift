@@ -16,7 +16,8 @@ package struct EndpointTable: Sendable {
     package let routes: [RouteEntry]
     /// The endpoint paths in the order of the route table's hosts.
     private let paths: [EndpointPaths]
-    /// The paths of Authelia's portal, in the order of the route table's hosts. They are matched only if no app would answer.
+    /// The paths of Authelia's portal, in the order of the route table's hosts. They are matched only if no app would
+    /// answer.
     private let portals: [EndpointPaths]
     /// The filters of `paths`, in one array with `EndpointPaths.Filter.count` elements for each host.
     private let filters: [EndpointPaths.Filter]

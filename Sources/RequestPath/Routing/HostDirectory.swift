@@ -29,10 +29,11 @@ package final class HostEntry: Sendable {
     let tree: RouteTree
     /// Whether all routes have equal demands for every method, so that the reading of a path does not matter.
     let isUniform: Bool
-    /// The routes as read by an app that ignores letter case or the composition of letters. `nil` if the demands cannot differ.
+    /// The routes as read by an app that ignores letter case or the composition of letters. `nil` if the demands cannot
+    /// differ.
     let foldedTree: RouteTree?
-    /// The outlines of the routes with letters beyond ASCII, for paths that an app reads in a code page. One tree for each
-    /// route, because outlines may be equal. Empty if the demands cannot differ.
+    /// The outlines of the routes with letters beyond ASCII, for paths that an app reads in a code page. One tree for
+    /// each route, because outlines may be equal. Empty if the demands cannot differ.
     let outlines: [RouteTree]
     /// True if folding changes no pattern, so that `tree` and `foldedTree` agree about paths without capitals.
     let hasFoldedPatterns: Bool

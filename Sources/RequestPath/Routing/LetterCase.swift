@@ -2,8 +2,8 @@ import Vocabulary
 
 /// Compares paths regardless of letter case, like IIS, ASP.NET, Express and the file systems of Windows and macOS.
 ///
-/// Apps differ beyond ASCII. Two letters are equal here if they are equal by the rules of any app. The only cost is that a path
-/// is rejected if its folded form belongs to a stricter route.
+/// Apps differ beyond ASCII. Two letters are equal here if they are equal by the rules of any app. The only cost is
+/// that a path is rejected if its folded form belongs to a stricter route.
 ///
 /// Canonically equivalent letters (`ü`, `u` and a diaeresis) are always equal.
 enum LetterCase {

@@ -2,9 +2,9 @@ import Vocabulary
 
 /// The ways in which an app may transform a path before using it.
 ///
-/// For example, nginx decodes and merges slashes, servlet containers drop `;parameters`, and Windows ignores dots and spaces at
-/// the end of a name. A path is safe to route if all readings lead to routes with equal demands (`HostEntry.match`).
-/// `LetterCase` and `RouteTree.judgingPathInfo` check two more habits.
+/// For example, nginx decodes and merges slashes, servlet containers drop `;parameters`, and Windows ignores dots and
+/// spaces at the end of a name. A path is safe to route if all readings lead to routes with equal demands
+/// (`HostEntry.match`). `LetterCase` and `RouteTree.judgingPathInfo` check two more habits.
 package struct PathHabits: OptionSet, Sendable {
     package let rawValue: UInt16
 
@@ -12,7 +12,8 @@ package struct PathHabits: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// `%61` is `a`. Without this habit, only characters are decoded that a path cannot contain otherwise (`needsEscape`).
+    /// `%61` is `a`. Without this habit, only characters are decoded that a path cannot contain otherwise
+    /// (`needsEscape`).
     package static let decodes = PathHabits(rawValue: 1)
     /// `%2F` separates segments. Without this habit, `%2F` is kept within its segment.
     package static let splitsEncodedSlash = PathHabits(rawValue: 2)
@@ -28,8 +29,8 @@ package struct PathHabits: OptionSet, Sendable {
     package static let merges = PathHabits(rawValue: 64)
     /// The decoded path is parsed as a URL: `%23` and `%3F` end it (CVE-2026-41059).
     package static let reparses = PathHabits(rawValue: 128)
-    /// `:` and `%3A` end a segment: the rest names a stream of the file or directory (NTFS; CVE-1999-0278, CVE-2010-2731).
-    /// Ignored on hosts with `case_sensitive: true`.
+    /// `:` and `%3A` end a segment: the rest names a stream of the file or directory (NTFS; CVE-1999-0278,
+    /// CVE-2010-2731). Ignored on hosts with `case_sensitive: true`.
     package static let dropsStreams = PathHabits(rawValue: 256)
     /// A backslash, sent as `%5C`, separates segments (Windows). Without this habit, it is part of its segment.
     package static let splitsBackslash = PathHabits(rawValue: 512)
@@ -50,8 +51,8 @@ package struct PathHabits: OptionSet, Sendable {
         return self.isDisjoint(with: [.splitsHiddenSlash, .decodesFurther]) ? .pathAmbiguous : .pathDoubleEncoding
     }
 
-    /// Whether these habits must be tried on a path for which the habits in `present` matter. False if no app has them, or if a
-    /// smaller set gives an equal reading.
+    /// Whether these habits must be tried on a path for which the habits in `present` matter. False if no app has them,
+    /// or if a smaller set gives an equal reading.
     func isCoherent(among present: PathHabits) -> Bool {
         let needDecoding: PathHabits = [
             .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses, .splitsBackslash,

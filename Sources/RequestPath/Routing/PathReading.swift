@@ -14,8 +14,8 @@ package struct PathReading {
 
     /// The bytes as received. They are forwarded unchanged, apart from the route's prefixes.
     package let raw: UnsafeBufferPointer<UInt8>
-    /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped. An encoded slash stays `%2F`. Routes
-    /// are matched by these bytes.
+    /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped. An encoded slash stays `%2F`.
+    /// Routes are matched by these bytes.
     package let bytes: UnsafeBufferPointer<UInt8>
     /// The habits with which apps could read the path differently. Empty for nearly every request.
     package let habits: PathHabits
@@ -44,8 +44,8 @@ package struct PathReading {
         return Self.readOddities(raw, scratch)
     }
 
-    /// Whether every app reads the path as the bytes that were sent, and the path is not the gateway's. The path has no `%`,
-    /// `;`, `:`, `\` or `//`, and no segment that begins or ends with a dot.
+    /// Whether every app reads the path as the bytes that were sent, and the path is not the gateway's. The path has no
+    /// `%`, `;`, `:`, `\` or `//`, and no segment that begins or ends with a dot.
     @inline(__always)
     static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }

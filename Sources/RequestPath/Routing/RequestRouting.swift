@@ -3,8 +3,8 @@ package import Settings
 extension RouteTable {
     /// Returns the route of a request; see `match(host:method:rawPath:reading:)`.
     ///
-    /// A preflight that no route accepts as OPTIONS gets the route of the requested method, if that route has CORS settings
-    /// (Fetch 4.8).
+    /// A preflight that no route accepts as OPTIONS gets the route of the requested method, if that route has CORS
+    /// settings (Fetch 4.8).
     package func match(host: HostEntry, head: RequestHead, _ base: Bytes, reading: PathReading) -> RouteMatch {
         let path = head.path.bytes(in: base)
         let match = self.match(host: host, method: head.method.bytes(in: base), rawPath: path, reading: reading)

@@ -44,11 +44,11 @@ package struct PathPrefixes: Sendable {
     /// The maximum growth of a path or a reference in bytes.
     var growth: Int { self.stripped.count + self.added.count + 1 }
 
-    /// Whether `path` begins with the stripped prefix exactly as configured, followed by nothing, one slash, or a slash and a
-    /// name.
+    /// Whether `path` begins with the stripped prefix exactly as configured, followed by nothing, one slash, or a slash
+    /// and a name.
     ///
-    /// Any other spelling (`/%61pp/x`) would reach the app as a path that was not judged (CVE-2026-40912). Some apps take the
-    /// rest of `/app//x` or `/app/;/x` for a host name (RFC 3986 4.2).
+    /// Any other spelling (`/%61pp/x`) would reach the app as a path that was not judged (CVE-2026-40912). Some apps
+    /// take the rest of `/app//x` or `/app/;/x` for a host name (RFC 3986 4.2).
     package func fits(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         guard path.starts(with: self.stripped) else { return false }
         let rest = UnsafeBufferPointer(rebasing: path[self.stripped.count...])
@@ -100,8 +100,8 @@ package struct PathPrefixes: Sendable {
         }
     }
 
-    /// Writes the public form of a reference in the app's answer (RFC 3986 4.2). A reference with the public prefix, outside
-    /// the app, or to a page of the gateway is unchanged.
+    /// Writes the public form of a reference in the app's answer (RFC 3986 4.2). A reference with the public prefix,
+    /// outside the app, or to a page of the gateway is unchanged.
     func writePublic(_ reference: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         let isKnown = !self.stripped.isEmpty && Self.begins(reference, with: self.stripped)
         guard !isKnown, !Self.begins(reference, with: Self.gateway), Self.begins(reference, with: self.added) else {

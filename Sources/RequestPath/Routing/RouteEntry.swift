@@ -12,8 +12,8 @@ package final class RouteEntry: Sendable {
     package let settings: RouteSettings
     /// The index of the upstream in `Settings.upstreams`. `nil` if the route is used only for forward-auth checks.
     package let upstreamIndex: Int?
-    /// The lines that the app gets on this route: `Host`, the stripped prefix, and the fields that the route sets. `Host` never
-    /// has the client's spelling, because an app may build URLs from it.
+    /// The lines that the app gets on this route: `Host`, the stripped prefix, and the fields that the route sets.
+    /// `Host` never has the client's spelling, because an app may build URLs from it.
     package let lines: [UInt8]
     /// Whether `lines` lacks `Host`, because it depends on the wildcard name that the client used.
     let takesHostLine: Bool
@@ -21,7 +21,8 @@ package final class RouteEntry: Sendable {
     let prefixes: PathPrefixes?
     /// Whether the app gets a path that differs from the public path.
     let changesPath: Bool
-    /// Whether the paths in `Destination` and `If` are changed to the app's paths. False if the route sets `X-Script-Name`.
+    /// Whether the paths in `Destination` and `If` are changed to the app's paths. False if the route sets
+    /// `X-Script-Name`.
     let changesReferences: Bool
     /// Whether request fields are set to the client's address.
     let tellsAddress: Bool
@@ -184,7 +185,8 @@ package struct Audience: Sendable {
         self.text = text
     }
 
-    /// Creates the audience of a wildcard's name. The index is an unpredictable hash and differs from every index of a table.
+    /// Creates the audience of a wildcard's name. The index is an unpredictable hash and differs from every index of a
+    /// table.
     init(of origin: String) {
         var hasher = Hasher()
         hasher.combine(origin)

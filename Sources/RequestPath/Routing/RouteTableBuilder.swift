@@ -132,8 +132,8 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Reports routes that reject every request as ambiguous. Also reports spellings of a protected path that reach a route
-    /// with weaker demands.
+    /// Reports routes that reject every request as ambiguous. Also reports spellings of a protected path that reach a
+    /// route with weaker demands.
     private mutating func checkSpellings(_ host: HostSettings, _ routes: [Route], _ entry: HostEntry) {
         for (pattern, route) in routes {
             let method = route.methods.names.first ?? "GET"

@@ -52,8 +52,8 @@ final class RouteTree: @unchecked Sendable {
             return nil
         }
 
-        /// Whether the route at `index` accepts all methods and another route names the method in different letter case. Apps
-        /// that ignore case, such as Django, would treat `delete` as DELETE.
+        /// Whether the route at `index` accepts all methods and another route names the method in different letter
+        /// case. Apps that ignore case, such as Django, would treat `delete` as DELETE.
         @inline(__always)
         private func isRespelt(_ method: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
             guard !self.names.isEmpty, self.routes[index].methods.isUnrestricted else { return false }

@@ -1,8 +1,8 @@
 import NIOCore
 
 extension [SocketAddress] {
-    /// Returns the addresses, rotated by `turn` within each address family. The resolver's preferred family stays first (RFC
-    /// 6724, RFC 8305 4).
+    /// Returns the addresses, rotated by `turn` within each address family. The resolver's preferred family stays first
+    /// (RFC 6724, RFC 8305 4).
     func begun(at turn: Int) -> [SocketAddress] {
         guard self.count > 1 else { return self }
         let preferred = self[0].protocol

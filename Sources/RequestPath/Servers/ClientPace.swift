@@ -87,8 +87,8 @@ package enum StallChoice {
     /// Returns the indices of up to `count` candidates. The client that holds the most connections comes first, with
     /// its request that has been stalled for the longest time.
     ///
-    /// A request in which both sides are silent is chosen only if its client holds at least `max(least + 2, limit / 16, 2)`
-    /// connections.
+    /// A request in which both sides are silent is chosen only if its client holds at least `max(least + 2, limit / 16,
+    /// 2)` connections.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of the app's connections.
@@ -125,11 +125,11 @@ package enum StallChoice {
         return chosen
     }
 
-    /// Returns the indices of up to `count` candidates to end, so that their clients' own waiting requests get streams. The
-    /// longest stalls come first. Requests in which both sides are silent are never chosen.
+    /// Returns the indices of up to `count` candidates to end, so that their clients' own waiting requests get streams.
+    /// The longest stalls come first. Requests in which both sides are silent are never chosen.
     ///
-    /// - Parameter waiting: The number of waiting requests of each client that has used up its share. At most as many are
-    ///   ended.
+    /// - Parameter waiting: The number of waiting requests of each client that has used up its share. At most as many
+    ///   are ended.
     package static func chooseForOwn(
         _ count: Int,
         of candidates: [Candidate],

@@ -94,8 +94,9 @@ package struct ClientShares: Sendable {
     /// Returns whether another request of the requester's session may get a stream, whichever client it has.
     package func admitsSession(of requester: Requester) -> Bool { self.sessions.admits(requester.session) }
 
-    /// Returns whether a session with few requests may get a stream although its address has used up its share. Otherwise, one
-    /// user could block others behind a common NAT. `ShareRule.widest` limits all sessions of an address together.
+    /// Returns whether a session with few requests may get a stream although its address has used up its share.
+    /// Otherwise, one user could block others behind a common NAT. `ShareRule.widest` limits all sessions of an address
+    /// together.
     private func isCrowdedOut(_ requester: Requester) -> Bool {
         guard let address = requester.address, let session = requester.session else { return false }
         return self.sessions.count(of: session) < self.rule.foothold

@@ -2,8 +2,8 @@ package import NIOCore
 
 /// Decides which addresses of a name are separate servers.
 ///
-/// Each address of the family with more addresses is a server. An address of the other family is its fallback (RFC 8305): a
-/// name with one IPv4 and one IPv6 address is usually one machine. All gateways pair the addresses alike.
+/// Each address of the family with more addresses is a server. An address of the other family is its fallback (RFC
+/// 8305): a name with one IPv4 and one IPv6 address is usually one machine. All gateways pair the addresses alike.
 package enum NamePlaces {
     /// Returns the addresses of each server, its own address first.
     ///

@@ -140,8 +140,8 @@ package struct ServerHealth {
     }
 }
 
-/// Limits a loop's retries at other servers to a tenth of an app's requests in the last ten seconds, plus three a second.
-/// Otherwise, the load would double if all servers failed at once.
+/// Limits a loop's retries at other servers to a tenth of an app's requests in the last ten seconds, plus three a
+/// second. Otherwise, the load would double if all servers failed at once.
 package struct RetryBudget {
     private static let seconds = 10
     private static let always = 3 * Self.seconds

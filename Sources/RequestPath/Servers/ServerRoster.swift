@@ -111,8 +111,8 @@ package struct ServerRoster {
 
     // MARK: The limit of connections
 
-    /// At the limit of connections, keeps only servers with an idle connection. Servers below their share stay, too, if one
-    /// above its share can close a connection. Otherwise, servers would take connections from each other.
+    /// At the limit of connections, keeps only servers with an idle connection. Servers below their share stay, too, if
+    /// one above its share can close a connection. Otherwise, servers would take connections from each other.
     private mutating func keepToShares(of limit: Int) {
         let total = self.servingWeight
         let givesOne = self.giver(total, limit).map { self.excess($0, total, limit) > 0 } ?? false

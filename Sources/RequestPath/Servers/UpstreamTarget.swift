@@ -88,7 +88,8 @@ package final class UpstreamTarget: Sendable {
     /// Reads the TLS files again if they were replaced, and outdates connections made with earlier files. Blocks.
     ///
     /// - Returns: True if new files are used now.
-    /// - Throws: An error that names the first unusable TLS file. The earlier files stay in use, and the next call tries again.
+    /// - Throws: An error that names the first unusable TLS file. The earlier files stay in use, and the next call
+    ///   tries again.
     package func renewTLS() throws(UpstreamTLSError) -> Bool {
         let marks = UpstreamTLS.files(self.settings).map { FileMark($0) }
         guard marks != self.security.withLock({ $0.marks }) else { return false }
@@ -103,8 +104,8 @@ package final class UpstreamTarget: Sendable {
         return true
     }
 
-    /// Returns a target for the settings: one of `former` if its settings and files are equal, otherwise a new one. Targets and
-    /// servers that stay keep their connections.
+    /// Returns a target for the settings: one of `former` if its settings and files are equal, otherwise a new one.
+    /// Targets and servers that stay keep their connections.
     ///
     /// - Throws: An error that names the first unusable TLS file.
     package static func make(

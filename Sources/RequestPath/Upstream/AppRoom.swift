@@ -158,7 +158,8 @@ final class AppRoom {
     /// Queues a request until a stream is free. A full queue rejects a request of the client with the most queued
     /// requests, or this request.
     ///
-    /// - Parameter returned: The number of streams that become free in this turn. The queue accepts at least as many requests.
+    /// - Parameter returned: The number of streams that become free in this turn. The queue accepts at least as many
+    ///   requests.
     func enqueue(_ client: any StreamWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.reportShare(requester) }

@@ -2,8 +2,9 @@ package import NIOCore
 
 /// Decides when connections to one server are opened, no faster than it accepts them. Has no sockets and no clock.
 ///
-/// A server with a full accept queue drops further SYNs, and the system repeats a lost SYN only after a second (RFC 6298).
-/// Therefore, only a few connects may be pending at first. Each success adds one. A connect that hangs halves the number:
+/// A server with a full accept queue drops further SYNs, and the system repeats a lost SYN only after a second (RFC
+/// 6298). Therefore, only a few connects may be pending at first. Each success adds one. A connect that hangs halves
+/// the number:
 ///
 /// ```
 ///   pending ────── connected ────▶ window + 1

@@ -31,8 +31,8 @@ extension ServerGroup {
         self.setCalm(place)
     }
 
-    /// Called when an answer is malformed or late. The answer does not eject the server, because one page may be the cause. It
-    /// does not bring an ejected server back.
+    /// Called when an answer is malformed or late. The answer does not eject the server, because one page may be the
+    /// cause. It does not bring an ejected server back.
     func disappointed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.count(0, place)

@@ -4,8 +4,8 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One loop's streams to an app. Chooses a server for each request, ejects servers that fail, and limits the connections to all
-/// servers. The streams to each server are a `ServerPool`.
+/// One loop's streams to an app. Chooses a server for each request, ejects servers that fail, and limits the
+/// connections to all servers. The streams to each server are a `ServerPool`.
 ///
 /// An app's only server is never ejected. Requests wait for the server until their timeouts.
 ///
@@ -212,7 +212,8 @@ package final class ServerGroup: AppPool, TurnEndTask {
         if let place = failed.server.use({ self.place(of: $0) }) {
             let bit = self.roster.entries[place].bit
             let others = self.roster.entries.contains { $0.isServing && $0.bit != bit }
-            // A server that only closed an idle connection is avoided only if another server is in use, and not with `sticky`.
+            // A server that only closed an idle connection is avoided only if another server is in use, and not with
+            // `sticky`.
             let isOld = failed.isReused && !failed.hasAnswered
             if !isOld || others && self.target.settings.balance != .sticky { client.failedServers |= bit }
         }

@@ -5,8 +5,8 @@ import Settings
 import Transport
 import Vocabulary
 
-/// One loop's streams to one server of an app. The `ServerGroup` has the queue and the limits. An HTTP/1 connection has one
-/// stream. The most recently used idle connection is taken first.
+/// One loop's streams to one server of an app. The `ServerGroup` has the queue and the limits. An HTTP/1 connection has
+/// one stream. The most recently used idle connection is taken first.
 ///
 /// ```
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
@@ -14,8 +14,9 @@ import Vocabulary
 /// ```
 /// Streams that become free in a turn go to requests in the group's queue at the end of the turn.
 ///
-/// An app may send more than its answer. If such bytes arrive before the next request is sent, the connection is closed, so
-/// that the next client does not get them. Doubtful connections (`UpstreamConnection.isDoubtful`) are used last.
+/// An app may send more than its answer. If such bytes arrive before the next request is sent, the connection is
+/// closed, so that the next client does not get them. Doubtful connections (`UpstreamConnection.isDoubtful`) are used
+/// last.
 package final class ServerPool: TurnEndTask {
     /// The requests that may use a connection.
     enum Owner: Equatable {
@@ -33,8 +34,8 @@ package final class ServerPool: TurnEndTask {
 
     private(set) var target: UpstreamTarget
     let server: UpstreamServer
-    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. Not weak, because objects with
-    /// weak references are slow to retain.
+    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. Not weak, because
+    /// objects with weak references are slow to retain.
     private(set) unowned(unsafe) var group: ServerGroup?
     /// The pool's index in the group.
     private(set) var place = 0

@@ -20,8 +20,8 @@ package struct StreamQueue {
     fileprivate struct Line {
         /// The requests whose share has not been checked yet, oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
-        /// The requests whose client or session had used up its share, by requester. The share is then checked once for each
-        /// requester.
+        /// The requests whose client or session had used up its share, by requester. The share is then checked once for
+        /// each requester.
         var held: [Requester: CircularBuffer<Place>] = [:]
         /// The number of waiting requests in `places` and `held`.
         var count = 0

@@ -2,9 +2,9 @@ package import NIOCore
 package import Transport
 import Vocabulary
 
-/// An HTTP/1 connection to an app, and its only stream. It carries one exchange at a time. It returns to the pool only if both
-/// messages are complete and no further byte has arrived (CVE-2026-71324). If bytes arrive before the next request is sent, the
-/// connection is closed, and the request uses another.
+/// An HTTP/1 connection to an app, and its only stream. It carries one exchange at a time. It returns to the pool only
+/// if both messages are complete and no further byte has arrived (CVE-2026-71324). If bytes arrive before the next
+/// request is sent, the connection is closed, and the request uses another.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -354,8 +354,8 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver.goElsewhere(from: self, after: status)
     }
 
-    /// Returns the idle limit if the app closes idle connections after `seconds`: a second less, or half if `seconds` is small.
-    /// A POST that is sent while the app closes the connection is not retried.
+    /// Returns the idle limit if the app closes idle connections after `seconds`: a second less, or half if `seconds`
+    /// is small. A POST that is sent while the app closes the connection is not retried.
     private static func idleLimit(of seconds: Int) -> TimeAmount {
         let seconds = Int64(min(seconds, 3600))
         return .milliseconds(max(seconds * 500, (seconds - 1) * 1000))
