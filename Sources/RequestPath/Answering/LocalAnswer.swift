@@ -1,12 +1,12 @@
 package import Endpoints
 package import Vocabulary
 
-/// An answer by the gateway itself: a refusal, a redirect, or an endpoint's answer.
+/// An answer that the gateway itself gives: a refusal, a redirect, or an endpoint's answer.
 package struct LocalAnswer: Sendable {
     package var response: EndpointResponse
     /// True if the connection cannot carry another request.
     package var closes: Bool
-    /// True if the body is a problem document. A page for a person can replace it.
+    /// True if the body is a problem document (RFC 9457).
     package let isProblem: Bool
 
     package init(_ response: EndpointResponse, closes: Bool = false) {
@@ -17,14 +17,13 @@ package struct LocalAnswer: Sendable {
         }
     }
 
-    /// Returns a refusal as a problem document (RFC 9457). The reason determines the status and whether the connection
-    /// closes.
+    /// Returns a refusal as a problem document (RFC 9457). The reason determines its status.
     ///
     /// - Parameters:
-    ///   - explanation: The operator's text for the user about what happened. `nil` if the reason's own text applies.
-    ///   - loginURL: The URL to which a script can send its user to sign in. `nil` if signing in does not help.
-    ///   - fields: Further fields, such as `Allow`. A challenge in `fields` replaces the usual challenge.
-    ///   - closes: True if the connection must close even if `reason` does not close it.
+    ///   - explanation: The operator's text about what happened. `nil` for the text of the reason.
+    ///   - loginURL: The URL at which the user can sign in. `nil` if signing in does not help.
+    ///   - fields: Further fields, such as `Allow`. A `WWW-Authenticate` field replaces the usual challenge.
+    ///   - closes: True to close the connection even if `reason` does not require closing.
     package static func problem(
         _ reason: Reason,
         explanation: String? = nil,
@@ -45,13 +44,13 @@ package struct LocalAnswer: Sendable {
         )
     }
 
-    /// Returns a refusal in a protocol's envelope, and any other answer unchanged.
+    /// Returns a refusal in the format of another protocol. Returns any other answer unchanged.
     package func enclosed(in envelope: RefusalEnvelope, requestID: RequestID) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
         return self.rendered(as: envelope(reason, requestID.text))
     }
 
-    /// Returns `response` with the fields of the refusal that `response` does not set.
+    /// Returns `response` and adds the fields of this answer that `response` lacks.
     func rendered(as response: EndpointResponse) -> LocalAnswer {
         var response = response
         let own = Set(response.fields.map { $0.name.lowercased() })
@@ -59,7 +58,7 @@ package struct LocalAnswer: Sendable {
         return LocalAnswer(response, closes: self.closes)
     }
 
-    /// Returns the answer with another status. Its problem document gets that status, too (RFC 9457 3.1.2).
+    /// Returns the answer with another status. Changes the status in a problem document, too (RFC 9457 3.1.2).
     func restated(as status: Int) -> LocalAnswer {
         guard status != self.response.status else { return self }
         var answer = self
@@ -68,8 +67,7 @@ package struct LocalAnswer: Sendable {
         return answer
     }
 
-    /// Returns a redirect to `location`. The answer must not be stored, and the target does not learn the referring URL
-    /// (RFC 9700 4.12).
+    /// Returns a redirect that is not stored and does not reveal the current URL to the target (RFC 9700 4.12).
     ///
     /// - Parameter status: 303, or 307 if the client is to repeat the method and the body (RFC 9110 15.4.8).
     package static func redirect(to location: String, status: Int = 303, reason: Reason? = nil) -> LocalAnswer {
@@ -81,12 +79,11 @@ package struct LocalAnswer: Sendable {
     package var hasContent: Bool { self.response.status != 204 && self.response.status != 304 }
 }
 
-/// The head of one of the gateway's own answers, with the lines that are added to any answer to the request.
+/// The head of an answer by the gateway, with additional field lines.
 package struct LocalAnswerHead {
-    /// The answer, which determines the status, the fields and the length of the body.
     package let answer: LocalAnswer
     package let requestID: RequestID
-    /// Field lines, each with its CRLF.
+    /// The additional lines, such as cookies and CORS fields, each with its CRLF.
     package let lines: [UInt8]
 
     package init(_ answer: LocalAnswer, requestID: RequestID, lines: [UInt8]) {

@@ -2,14 +2,14 @@ import Endpoints
 package import Pages
 import Vocabulary
 
-/// Renders refusals as pages for people. The only part of the request in a page is the path to return to after sign-in.
+/// Renders refusals as pages for people. A page contains nothing from the request except the path to return to.
 extension LocalAnswer {
-    /// Returns a problem document as a page for a person, and any other answer unchanged.
+    /// Returns a refusal as a page for a person. Returns any other answer unchanged.
     ///
     /// - Parameters:
     ///   - isForm: True if the request carried a form that the user filled in.
-    ///   - hasHost: True if the request reached a host that is served.
-    ///   - hasSignIn: True if there is a sign-in page.
+    ///   - hasHost: True if the gateway serves the requested host.
+    ///   - hasSignIn: True if the host has a sign-in page.
     package func page(
         by writer: PageWriter,
         requestID: RequestID,
@@ -18,11 +18,10 @@ extension LocalAnswer {
         hasSignIn: Bool
     ) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
-        // If a native app signed in now, a form's data would be lost before the user reads that it was not sent.
+        // A form's page asks no app to sign in: it would be replaced before the user reads that nothing was sent.
         let native = isForm ? nil : self.response.native
         let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         let language = writer.language
-        // The account follows the sentence about what happened.
         let account = self.response.account.map { language.html(.pageAccount, ["account": $0]) }
         let paragraphs = [
             HTMLText.escaped(self.response.explanation ?? words.event(in: language)), account,
@@ -30,7 +29,7 @@ extension LocalAnswer {
         ]
         var content = paragraphs.compactMap(\.self).map { "<p>\($0)</p>\n" }.joined()
         if let way = self.link(words.way, hasHost: hasHost, hasSignIn: hasHost && hasSignIn) {
-            // The link leaves any frame, because the gateway's pages must not be framed.
+            // These pages of the gateway must not be framed, so the link opens in the top window.
             let unframed: [RefusalWords.Way] = [.signIn, .signInAgain, .client, .otherAccount, .sessions]
             let target = unframed.contains(words.way) ? " target=\"_top\"" : ""
             let reference = HTMLText.escaped(writer.path(way.target))
@@ -49,14 +48,14 @@ extension LocalAnswer {
             framing: .ownOrigin,
             reason: reason
         )
-        // The page's URL may contain data that links must not disclose, so the refusal's own policy applies.
+        // A refusal's own `Referrer-Policy` replaces the page's policy, because the URL may contain secrets.
         if self.response.fields.contains(where: { $0.name == "referrer-policy" }) {
             page.fields.removeAll { $0.name == "referrer-policy" }
         }
         return self.rendered(as: page)
     }
 
-    /// Returns the text for the wait in `Retry-After`. `nil` if the refusal is not a rate limit or states no wait.
+    /// Returns the text for the wait in `Retry-After`. `nil` if the status is not 429 or the field is missing.
     private func wait(_ reason: Reason, _ language: PageLanguage) -> String? {
         guard reason.status == 429,
             let field = self.response.fields.first(where: { $0.name.lowercased() == "retry-after" }),
@@ -73,10 +72,9 @@ extension LocalAnswer {
         let signIn = self.response.signIn ?? SignInPath.path
         return switch way {
         case .none: nil
-        // An empty reference is the page's own URL (RFC 3986 4.4), so the page does not have to contain the URL. A
-        // failed sign-in starts again, because its URL contains a code that may have been used.
+        // An empty reference links to the current URL (RFC 3986 4.4). After a failed sign-in, that URL may contain a
+        // used code, so the link starts a new sign-in.
         case .again: (self.response.signIn ?? "", .linkAgain)
-        // A host that is not served has no page to link to.
         case .start: hasHost ? ("/", .linkStart) : nil
         case .client: self.response.signIn.map { ($0, .linkClient) }
         case .signIn: hasSignIn ? (signIn, .linkSignIn) : nil

@@ -1,20 +1,18 @@
 package import Pages
 package import Vocabulary
 
-/// A refusal's text for a person: what happened, what to do, and a link. This is the only table from reasons to topics.
-///
-/// A reason without its own row gets the text of its status.
+/// The texts and the link that explain a refusal to a person, chosen by its reason or else by its status.
 package struct RefusalWords: Sendable {
     /// The target of the page's link.
     package enum Way: Equatable, Sendable {
         case none
-        /// The current page again. Not used for a form, because a link would not send the form's data.
+        /// The current URL. Not used for a form, because a link does not send the form's data.
         case again
         case start
         case signIn
         /// The sign-in page again, after a failed sign-in.
         case signInAgain
-        /// The page of the client that requested the sign-in, if it has one.
+        /// The page of the client that requested the sign-in. No link if the client has no page.
         case client
         /// Sign-in with another account that has access.
         case otherAccount
@@ -30,7 +28,7 @@ package struct RefusalWords: Sendable {
 
     /// - Parameters:
     ///   - isForm: True if the request carried a form that the user filled in.
-    ///   - asksApp: True if the page asks the native app that shows it to sign the user in.
+    ///   - asksApp: True if the page is shown in a native app and asks the app to sign the user in.
     package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false) {
         self = Self.row(reason) ?? Self.row(reason.status)
         if asksApp {
@@ -48,7 +46,7 @@ package struct RefusalWords: Sendable {
 
     package func title(in language: PageLanguage) -> String { language.text(self.topic, .title) }
 
-    /// Returns what happened: one sentence, and for a form a second sentence about the form's data.
+    /// Returns what happened. For a form, a second sentence says whether its data was sent.
     package func event(in language: PageLanguage) -> String {
         let event = language.text(self.topic, .event)
         return self.form.map { "\(event) \(language.text($0.event))" } ?? event
@@ -104,7 +102,7 @@ package struct RefusalWords: Sendable {
         case .requireAAL: RefusalWords(.secondFactor, .otherAccount)
         case .requireActor: RefusalWords(.onlyUser, .start)
         case .requireProvider, .requireGroups: RefusalWords(.noAccess, .otherAccount)
-        // In a browser, no account meets these requirements.
+        // Browser sessions cannot meet these requirements with any account.
         case .requireScopes, .requireOrigin: RefusalWords(.appsOnly, .start)
         case .identityUnsafeValue, .identityTooLarge: RefusalWords(.unusableAccount, .none)
         case .handoffNotNavigation: RefusalWords(.prefetchedLink, .again)

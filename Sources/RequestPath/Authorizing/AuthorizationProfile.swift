@@ -2,27 +2,26 @@ import AddressIntelligence
 package import Settings
 import Vocabulary
 
-/// The settings and tables for reading and answering the checks of other proxies, made once per configuration.
+/// The settings and tables for the checks by which other proxies ask whether a request is allowed (forward auth).
 package final class AuthorizationProfile: Sendable {
     let settings: AuthorizationSettings
     let peers: CIDRSet
-    /// The rule that finds the client's address in a check. It trusts the peers that send checks and `trusted_proxies`.
+    /// Finds the client's address in a check. Trusts the proxies that send checks and `trusted_proxies`.
     let addresses: ClientAddressRule
     /// The identity fields of an answer that allows a request.
     let fields: ReportedFields
     /// The identity profile and fields of oauth2-proxy. `nil` if the gateway does not serve oauth2-proxy's paths.
     let oauth2Proxy: (profile: IdentityProfile, fields: ReportedFields)?
     private let forms: CheckForms
-    /// True if proxies may also send requests for the gateway's own pages to the authorization listener. oauth2-proxy
-    /// and Authelia serve checks and pages at one address, and proxies are configured for that.
+    /// True if the authorization listener also serves the gateway's pages, as oauth2-proxy and Authelia do.
     let servesPages: Bool
-    /// True if a request for one of the gateway's pages names its client in `X-Real-IP`. If nginx is configured as in
-    /// oauth2-proxy's manual, it sets no other field with the address, and `X-Forwarded-For` comes from the client.
+    /// True if requests for the gateway's pages have the client's address in `X-Real-IP`. With nginx as configured in
+    /// oauth2-proxy's manual, `X-Forwarded-For` comes from the client.
     let namesPageClientsInRealIP: Bool
-    /// True if each check must contain the client's address, because sessions or transfer tokens may be bound to it.
+    /// True if each check must name the client's address: sessions or transfer tokens may be bound to it.
     let needsAddress: Bool
 
-    /// Creates the profile from the settings. Returns `nil` if no other proxy may send checks.
+    /// Creates the profile. Returns `nil` if the settings allow no checks.
     package convenience init?(_ settings: Settings, identity: IdentityProfile) {
         guard let authorization = settings.authorization else { return nil }
         let forms = CheckForms(
@@ -63,7 +62,7 @@ package final class AuthorizationProfile: Sendable {
         return (profile, ReportedFields(profile))
     }
 
-    /// Returns the form of a check with this path. Returns `nil` if the listener does not serve the path.
+    /// Returns the form of checks at this path. `nil` if the listener does not serve the path.
     func form(of path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
         self.forms[path]
     }

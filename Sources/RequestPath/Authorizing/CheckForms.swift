@@ -1,29 +1,28 @@
 package import Settings
 
-/// Finds the form of a check by its path.
+/// Finds the form of a check (forward auth) by its path.
 package struct CheckForms: Sendable {
-    /// The folder for proxies that remove the client's fields themselves and get no empty fields (`hasEmptyFields`).
+    /// The folder for proxies that remove the client's identity fields themselves, so the answers need no empty fields.
     package static let valuedFolder = "/authz/valued/"
-    /// The gateway's and Authelia's folders. Authelia's differs: Envoy's prefix of the path ends with a slash,
-    /// proxies send only checks for the hosts of apps (`showsPages`), and nginx redirects at each 401 (`namesSignIn`).
+    /// The folders of paths for checks. In Authelia's folder, `/api/authz/`, Envoy's path prefix ends with a slash.
     private static let folders = [
         (path: "/authz/", prefixEnd: "", isAuthelias: false),
         (path: Self.valuedFolder, prefixEnd: "", isAuthelias: false),
         (path: "/api/authz/", prefixEnd: "/", isAuthelias: true),
     ]
     private static let oauth2Proxy = "/oauth2/auth"
-    /// The path at which Traefik's checks get the whole answer of oauth2-proxy, with the redirect to the sign-in page.
+    /// The path of Traefik's checks for oauth2-proxy. Their answers include the redirect to the sign-in page.
     private static let oauth2ProxyRoot = "/"
 
     private let forms: [CheckForm]
-    /// The indices of `forms` by path.
+    /// Maps a path to an index of `forms`.
     private let exact: ByteTable
-    /// Prefixes of paths, each followed by the path of the original request, and their forms.
+    /// Path prefixes and their forms. The original request's path follows the prefix.
     private let prefixes: [(bytes: [UInt8], form: CheckForm)]
 
     /// - Parameters:
-    ///   - exact: The exact paths of checks and their forms.
-    ///   - prefixes: The prefixes of paths, each followed by the path of the original request, and their forms.
+    ///   - exact: Complete paths and their forms.
+    ///   - prefixes: Path prefixes and their forms. The original request's path follows the prefix.
     package init(_ exact: [(path: String, form: CheckForm)], prefixes: [(bytes: [UInt8], form: CheckForm)] = []) {
         self.forms = exact.map(\.form)
         self.exact = ByteTable(exact.enumerated().map { (key: Array($1.path.utf8), value: $0) })
@@ -34,7 +33,7 @@ package struct CheckForms: Sendable {
     ///
     /// - Parameters:
     ///   - oauth2Proxy: True if oauth2-proxy's paths are served.
-    ///   - metadata: The fields read on oauth2-proxy's paths. `nil` for the fields in oauth2-proxy's manual.
+    ///   - metadata: The fields that describe the original request. `nil` for those of oauth2-proxy's manual.
     package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool, reading metadata: OriginalMetadata? = nil) {
         var exact: [(path: String, form: CheckForm)] = []
         var prefixes: [(bytes: [UInt8], form: CheckForm)] = []
@@ -70,7 +69,7 @@ package struct CheckForms: Sendable {
         self.init(exact, prefixes: prefixes)
     }
 
-    /// Returns the form of a check with this path. Returns `nil` if the listener does not serve the path.
+    /// Returns the form of checks at this path. `nil` if the listener does not serve the path.
     package subscript(path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
         if let index = self.exact[path] { return self.forms[index] }
         return self.prefixes.first { path.starts(with: $0.bytes) }?.form

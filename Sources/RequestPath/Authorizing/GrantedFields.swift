@@ -3,18 +3,18 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The answer that allows another proxy's request, with the fields for the app. Creating it consumes a `Permit`, so
-/// only a permitted request can be allowed.
+/// The answer that allows another proxy's request, with the fields for the app. Creating the answer consumes a
+/// `Permit`.
 struct GrantedFields {
     let answer: LocalAnswer
     /// The field lines of the answer, each with its CRLF.
     let lines: [UInt8]
 
     /// - Parameters:
-    ///   - identity: The lines about the user. `nil` if there is no session, or if the app may not see its user.
-    ///   - names: The names of the gateway's own cookies and query parameter.
-    ///   - own: The gateway's own field lines for the answer.
-    /// - Throws: An error if a field of the identity cannot be written.
+    ///   - identity: The lines about the user. `nil` without a session, or if the app may not learn the user.
+    ///   - names: The names of the gateway's cookies and query parameter.
+    ///   - own: The gateway's own field lines, such as cookies.
+    /// - Throws: An error if an identity value cannot be sent in a field.
     init(
         _ permit: consuming Permit,
         _ identity: IdentityLines?,
@@ -56,12 +56,12 @@ struct GrantedFields {
         self.lines = lines
     }
 
-    /// Returns an answer that the proxy gets instead of the permit. Returns `nil` if the permit itself is reported.
+    /// Returns an answer to send instead of allowing the request. `nil` if the request can be allowed.
     ///
     /// - Parameters:
     ///   - bringsToken: True if the query still contains a transfer token.
-    ///   - bringsSession: True if the answer has the cookie of a session that replaces the browser's session.
-    ///   - names: The names of the gateway's own cookies and query parameter.
+    ///   - bringsSession: True if the answer sets the cookie of a new session.
+    ///   - names: The names of the gateway's cookies and query parameter.
     static func detour(
         bringsToken: Bool,
         bringsSession: Bool,
@@ -73,7 +73,7 @@ struct GrantedFields {
         as form: CheckForm,
         by profile: AuthorizationProfile
     ) -> LocalAnswer? {
-        // The proxy would forward the URL with the token. A gateway that forwards the request itself removes the token.
+        // The proxy would forward the token to the app, so the client must repeat the request without it.
         if bringsToken {
             guard let status = form.redirectStatus(for: head) else {
                 return .problem(.handoffNotNavigation, requestID: requestID)
@@ -86,7 +86,7 @@ struct GrantedFields {
         return .redirect(to: host.publicURL.description + target)
     }
 
-    /// Instructs Envoy to remove the fields that the app must not receive, and to shorten `Cookie`.
+    /// Tells Envoy which fields to remove, and replaces `Cookie` if it contains the gateway's cookies.
     private static func removeCredentials(
         of head: RequestHead,
         _ base: Bytes,
@@ -98,7 +98,7 @@ struct GrantedFields {
         from lines: inout [UInt8]
     ) {
         var removed: [String] = []
-        // Envoy removes fields after it has set fields, so it would also remove a replaced `Authorization`.
+        // Envoy removes fields last, so it would also remove the `Authorization` that the gateway sets.
         if credentials.dropsAuthorization, !replacesAuthorization { removed.append("authorization") }
         if head.line(.sessionToken) != nil, !route.leavesSessionToken { removed.append("x-session-token") }
         if head.line(.dpop) != nil, route.ownsBearer { removed.append("dpop") }

@@ -2,10 +2,10 @@
 import Glibc
 #endif
 
-/// The names of an identity's fields, for answers that contain every field. If a field were missing, the proxy would
-/// pass on the client's field of that name to the app (CVE-2026-30851).
+/// The names of all identity fields. An answer contains every one, because the proxy would pass a missing field from
+/// the client to the app (CVE-2026-30851).
 struct ReportedFields: Sendable {
-    /// The beginnings of the field lines, such as `X-Auth-Subject: `, in the order of the rendered lines.
+    /// The starts of the field lines, such as `X-Auth-Subject: `, in the order of the rendered lines.
     private let beginnings: [[UInt8]]
     /// True if one of the fields is `Authorization`.
     let replaceAuthorization: Bool
@@ -18,11 +18,10 @@ struct ReportedFields: Sendable {
         self.beginnings = names
     }
 
-    /// Appends the lines of a session and, if `emptyOnes` is true, a line with an empty value for each other field.
+    /// Appends the identity's lines. If `emptyOnes` is true, appends a line with an empty value for each other field.
     ///
     /// - Parameters:
     ///   - identity: The lines about the user. `nil` if nobody is signed in.
-    ///   - emptyOnes: True to append lines with empty values.
     func append(_ identity: IdentityLines?, to lines: inout [UInt8], emptyOnes: Bool) {
         guard emptyOnes else {
             lines += identity?.session ?? []
@@ -35,7 +34,7 @@ struct ReportedFields: Sendable {
         while next < self.beginnings.count { self.appendEmpty(&next, to: &lines) }
     }
 
-    /// Appends complete lines, and before them a line with an empty value for each skipped field.
+    /// Appends the rendered lines and, in between, an empty value for each field without a rendered line.
     private func append(_ rendered: UnsafeBufferPointer<UInt8>, from next: inout Int, to lines: inout [UInt8]) {
         guard var start = rendered.baseAddress else { return }
         let end = start + rendered.count

@@ -2,8 +2,7 @@ package import NIOCore
 import Settings
 package import Vocabulary
 
-/// Converts a check into the original request: writes the client's head, as far as the proxy describes it, to be parsed
-/// like any other head. Decides nothing.
+/// Turns a check (a proxy's question whether its client's request is allowed) into the head of the client's request.
 package enum Subrequest {
     /// The method, host and target of the original request.
     private struct Original {
@@ -13,7 +12,7 @@ package enum Subrequest {
     }
 
     /// - Parameters:
-    ///   - body: The collected body of the check. Empty if the form does not collect a body.
+    ///   - body: The collected body of the check. Empty if the form collects no body.
     ///   - buffer: An empty buffer to write to.
     /// - Throws: `authz.metadata` if the check does not describe exactly one request.
     package static func write(
@@ -41,12 +40,12 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // Restrictions are rejected: to ignore one would admit everybody. Caddy appends the client's query: harmless.
+        // Restrictions are rejected, because ignoring them would admit everybody.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }
         let original = try self.original(check, base, source)
-        // The parser accepts any method except TRACE and CONNECT. Here the method must be a single token.
+        // A method from a field could contain spaces and so change the request line.
         guard !original.method.isEmpty, original.method.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }),
             original.target.first == UInt8(ascii: "/") || original.target.elementsEqual("*".utf8)
         else { throw .authorizationMetadata }
@@ -75,16 +74,16 @@ package enum Subrequest {
         }
     }
 
-    /// True if the field shows that the request opens a WebSocket. Proxies do not pass `Upgrade` on, and HTTP/2 has no
-    /// key (RFC 8441 5), but browsers always send the version and the mode.
+    /// True if the field is one that browsers send when they open a WebSocket. Proxies drop `Upgrade`, and HTTP/2 has
+    /// no `Sec-WebSocket-Key` (RFC 8441 5).
     private static func asksForWebSocket(_ line: FieldLine, _ base: Bytes) -> Bool {
         if line.role == .fetchMode { return ByteClass.equal(line.value.bytes(in: base), "websocket") }
         let name = line.name.bytes(in: base)
         return ByteClass.equal(name, "sec-websocket-key") || ByteClass.equal(name, "sec-websocket-version")
     }
 
-    /// True if the field may come from the client: it neither describes the check itself nor comes from the proxy. Also
-    /// true for the proxy's `X-Forwarded-For` and request id, which are read as from any trusted proxy.
+    /// True if the field belongs in the client's head: it neither describes the check nor was added by the proxy.
+    /// The proxy's `X-Forwarded-For` and request id are kept, because the proxy is trusted.
     private static func isClients(_ line: FieldLine) -> Bool {
         switch line.role {
         case .host, .contentLength, .transferEncoding: false
@@ -98,7 +97,7 @@ package enum Subrequest {
     {
         switch source {
         case .fields(.forwarded):
-            // The proxy must send the scheme, but its value is not used: the host's `public_url` has the scheme.
+            // The scheme must be present but its value is ignored, because `public_url` determines the scheme.
             _ = try self.value("x-forwarded-proto", check, base)
             return Original(
                 method: try self.value("x-forwarded-method", check, base),
@@ -128,8 +127,7 @@ package enum Subrequest {
         }
     }
 
-    /// Returns the client's address if the proxy sends it in `X-Real-IP`. Returns `nil` if the proxy sends
-    /// `X-Forwarded-For`, which is read as from any trusted proxy.
+    /// Returns the client's address from `X-Real-IP`. `nil` if the client's address is in `X-Forwarded-For`.
     private static func address(_ check: RequestHead, _ base: Bytes, _ form: CheckForm, isNeeded: Bool) throws(Reason)
         -> UnsafeBufferPointer<UInt8>?
     {
@@ -141,7 +139,7 @@ package enum Subrequest {
         return nil
     }
 
-    /// Returns the value of `X-Real-IP`. Returns `nil` unless the field occurs exactly once and contains an address.
+    /// Returns the value of `X-Real-IP`. `nil` unless the field occurs once and contains an address.
     static func realIP(_ head: RequestHead, _ base: Bytes) -> UnsafeBufferPointer<UInt8>? {
         guard let address = try? self.value("x-real-ip", head, base), ForwardedField.address(address) != nil else {
             return nil
@@ -149,7 +147,7 @@ package enum Subrequest {
         return address
     }
 
-    /// True if `X-Forwarded-For` ends with an address. Without an address, the proxy would be mistaken for the client.
+    /// True if `X-Forwarded-For` ends with an address. Otherwise the proxy would be taken for the client.
     private static func namesClient(_ check: RequestHead, _ base: Bytes) -> Bool {
         for index in (0..<check.fields.count).reversed() where check.fields[index].role == .forwardedFor {
             var list = check.fields[index].value.bytes(in: base)
@@ -165,12 +163,11 @@ package enum Subrequest {
 
     private static let get: StaticString = "GET"
 
-    /// The query parameters with which checks for oauth2-proxy restrict who may use a site.
+    /// oauth2-proxy's query parameters that restrict access.
     private static let restrictions = ["allowed_groups", "allowed_emails", "allowed_email_domains"]
         .map { HandoffParameter(name: $0) }
 
-    /// Returns the value of the only field with this name. A field with another spelling (`X_Forwarded_Uri`) is
-    /// ignored.
+    /// Returns the value of the only field with exactly this name (`X_Forwarded_Uri` does not match).
     private static func value(_ name: StaticString, _ check: RequestHead, _ base: Bytes) throws(Reason)
         -> UnsafeBufferPointer<UInt8>
     {
@@ -183,7 +180,7 @@ package enum Subrequest {
         return found
     }
 
-    /// Splits `https://host/path?query` into the host and the unchanged rest.
+    /// Splits an absolute URL into its host and the unchanged path and query.
     private static func parts(ofURL url: UnsafeBufferPointer<UInt8>) throws(Reason)
         -> (authority: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>)
     {

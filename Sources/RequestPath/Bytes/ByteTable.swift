@@ -2,10 +2,9 @@
 import Glibc
 #endif
 
-/// A hash table from configured byte strings, such as host names, to integers. A look-up computes one hash, allocates
-/// nothing and retains nothing. The table is immutable.
+/// An immutable hash table from configured byte strings, such as host names, to integers. A look-up allocates nothing.
 ///
-/// The hash needs no secret key: the operator chooses the keys, and a search for any key ends at the first free slot.
+/// The hash needs no secret key, because only the operator chooses the keys.
 final class ByteTable: @unchecked Sendable {
     private struct Slot {
         var hash: UInt64 = 0
@@ -19,7 +18,7 @@ final class ByteTable: @unchecked Sendable {
     private let bytes: UnsafeMutablePointer<UInt8>
     private let mask: Int
 
-    /// - Parameter keys: The keys and their values. The first of several equal keys applies.
+    /// - Parameter keys: The keys and their values. Of equal keys, the first applies.
     init(_ keys: some Collection<(key: [UInt8], value: Int)>) {
         var capacity = 8
         while capacity < keys.count * 2 { capacity *= 2 }

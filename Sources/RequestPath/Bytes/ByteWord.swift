@@ -1,6 +1,6 @@
-/// Tests of eight bytes at a time in one general register. Comparisons of `SIMD8<UInt8>` would compile to byte loops.
+/// Tests of eight bytes at once in one register. (`SIMD8<UInt8>` comparisons would compile to byte loops.)
 ///
-/// A test returns marks: the high bit of each matching byte. The first byte in memory is the lowest byte of the word.
+/// A test returns marks: the high bit of each matching byte. The lowest byte of the word is the first in memory.
 enum ByteWord {
     static let highBits: UInt64 = 0x8080_8080_8080_8080
 
@@ -14,7 +14,7 @@ enum ByteWord {
         UInt64(littleEndian: UnsafeRawPointer(bytes).loadUnaligned(as: UInt64.self))
     }
 
-    /// Returns the `count` bytes at `bytes`, fewer than eight, followed by zeros. Reads no further byte.
+    /// Returns `count` bytes, fewer than eight, followed by zeros. Reads no byte beyond `count`.
     @inline(__always)
     static func load(_ bytes: Bytes, _ count: Int) -> UInt64 {
         if count >= 4 {
@@ -32,13 +32,13 @@ enum ByteWord {
     @inline(__always)
     static func first(_ marks: UInt64) -> Int { marks.trailingZeroBitCount &>> 3 }
 
-    /// Marks exactly the bytes in `low...high`. Both bounds are ASCII, and the high bits of `ascii` must be clear.
+    /// Marks the bytes in `low...high`. Bounds and bytes must be ASCII.
     @inline(__always)
     static func within(_ low: UInt8, _ high: UInt8, _ ascii: UInt64) -> UInt64 {
         (ascii &+ Self.repeating(0x80 &- low)) & ~(ascii &+ Self.repeating(0x7F &- high)) & Self.highBits
     }
 
-    /// Marks controls and DEL, and perhaps a byte after a control. Only the high bits of the result have a meaning.
+    /// Marks controls and DEL, and perhaps the byte after a control. The caller must mask the result with `highBits`.
     @inline(__always)
     static func controlMarks(_ word: UInt64) -> UInt64 {
         let low = word &- Self.repeating(0x20)
@@ -57,8 +57,8 @@ enum ByteWord {
         return (~allowed | word) & Self.highBits
     }
 
-    /// Marks the bytes that end or divide a request target or are invalid in one: controls, SP, DEL, bytes beyond
-    /// ASCII, `#` and `?`.
+    /// Marks the bytes that end a request target (SP), divide it (`?`), or are invalid in it (controls, DEL, `#`,
+    /// non-ASCII).
     @inline(__always)
     static func targetMarks(_ word: UInt64) -> UInt64 {
         let ascii = word & ~Self.highBits

@@ -4,7 +4,7 @@ import NIOCore
 import Glibc
 #endif
 
-/// Writes bytes one after another into memory that the caller has reserved for all bytes together.
+/// Writes bytes one after another into memory that the caller has reserved.
 package struct ByteWriter {
     package let base: UnsafeMutablePointer<UInt8>
     package private(set) var count = 0
@@ -41,7 +41,7 @@ package struct ByteWriter {
         self.count &+= 1
     }
 
-    /// Writes a copy of bytes that were written at least `length` bytes before the current position.
+    /// Copies `length` bytes from offset `start` of the bytes already written.
     @inline(__always)
     package mutating func writeAgain(from start: Int, _ length: Int) {
         self.write(self.base + start, length)

@@ -2,10 +2,10 @@
 import Glibc
 #endif
 
-/// The bytes of a head in its buffer. The pointer is valid only inside the closure that receives it.
+/// The bytes of a head in its buffer. The pointer is valid only in the closure that receives it.
 package typealias Bytes = UnsafePointer<UInt8>
 
-/// A run of bytes as an offset into the parsed buffer and a length, so that the slice outlives a pointer to the buffer.
+/// A run of bytes, stored as offset and length so that it stays valid if the buffer moves.
 package struct Slice: Sendable, Equatable {
     package var offset: UInt32
     package var count: UInt32
@@ -23,7 +23,7 @@ package struct Slice: Sendable, Equatable {
     @inline(__always) package var end: Int { Int(self.offset) &+ Int(self.count) }
     @inline(__always) package var isEmpty: Bool { self.count == 0 }
 
-    /// Returns the slice's bytes in `base`, the start of the parsed buffer.
+    /// Returns the slice's bytes. `base` is the start of the parsed buffer.
     @inline(__always)
     package func bytes(in base: Bytes) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: base + Int(self.offset), count: Int(self.count))
@@ -32,11 +32,10 @@ package struct Slice: Sendable, Equatable {
 
 /// Byte classes and comparisons shared by the parsers.
 package enum ByteClass {
-    /// Maps a letter or digit to itself in lower case, every other token byte (RFC 9110 5.6.2) to `-`, and every other
-    /// byte to 0. Servers that pass fields as variables write each byte that is not a letter or digit as `_` (RFC 3875
-    /// 4.1.18; lighttpd does so for all fifteen such token bytes).
+    /// Maps a letter or digit to its lower case, every other token byte (RFC 9110 5.6.2) to `-`, and all other bytes to
+    /// 0. Servers that turn field names into variables do not distinguish such token bytes (RFC 3875 4.1.18).
     ///
-    /// Each use of a `static let` of pointer type checks for its initialisation, so the request parser keeps a copy.
+    /// Access to this `static let` checks its initialisation each time, so the request parser keeps a copy.
     package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
         let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
         table.initialize(repeating: 0, count: 256)
@@ -76,9 +75,9 @@ package enum ByteClass {
             marks |= ByteWord.controlMarks(ByteWord.load(bytes + index))
             index &+= 8
         }
-        // The last eight bytes overlap bytes that were checked above.
+        // The last eight bytes may overlap bytes that are already checked.
         marks |= ByteWord.controlMarks(ByteWord.load(bytes + (count &- 8)))
-        // TABs are marked, too. So if there are marks, all bytes are checked one by one.
+        // Marks may be TABs, so they require a check byte by byte.
         return marks & ByteWord.highBits != 0 && self.hasControlBytewise(bytes, count)
     }
 
@@ -92,7 +91,7 @@ package enum ByteClass {
         return false
     }
 
-    /// Returns the number that the digits form. `nil` if there are no digits, more than 18, or other bytes.
+    /// Returns the number in decimal digits. `nil` for no digits, more than 18 digits, or other bytes.
     @inline(__always)
     package static func decimal(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         guard !bytes.isEmpty, bytes.count <= 18 else { return nil }

@@ -1,4 +1,4 @@
-/// A large value that few requests have. Stored out of line, because it would enlarge the actions of all requests.
+/// Stores a large value behind a reference, so that an enum with a rarely used large case stays small.
 package final class OutOfLine<Value: Sendable>: Sendable {
     package let value: Value
 

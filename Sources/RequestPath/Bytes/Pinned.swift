@@ -1,8 +1,7 @@
-/// A reference, without a reference count, to a part of a request's configuration (such as its route) or of its loop.
+/// An uncounted reference to a part of a request's configuration (such as its route) or of its event loop.
 ///
-/// A request uses these parts many times. With a counted reference, each use would retain and release an object that
-/// all loops share: two atomic operations. The configuration and the loop keep their parts alive, and the code that
-/// judges or forwards a request holds the configuration and the loop until the request has ended.
+/// Counting references to objects that all loops share would cost two atomic operations per use. The part must outlive
+/// the reference: a request holds its configuration and loop until it ends.
 package struct Pinned<Part: AnyObject> {
     private let part: Unmanaged<Part>
 
@@ -14,12 +13,11 @@ package struct Pinned<Part: AnyObject> {
     /// The part as a counted reference.
     package var counted: Part { self.part.takeUnretainedValue() }
 
-    /// Lends the part to `body`, a closure: a key path of two steps would be created and followed at run time.
+    /// Passes the part to `body` without counting the reference.
     @inline(__always)
     func use<Value>(_ body: (Part) -> Value) -> Value { self.part._withUnsafeGuaranteedRef { body($0) } }
 
-    /// Lends the part to `body`, which may return a noncopyable value. The standard library's function does not allow
-    /// noncopyable values.
+    /// Passes the part to `body`. Unlike `_withUnsafeGuaranteedRef`, allows `body` to return a noncopyable value.
     @inline(__always)
     func lend<Value: ~Copyable>(_ body: (Part) -> Value) -> Value {
         var value: Value?

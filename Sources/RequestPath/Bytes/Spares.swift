@@ -1,7 +1,6 @@
-/// A pool of objects for reuse, so that requests do not create new ones.
+/// A pool of objects for reuse.
 package struct Spares<Element> {
     private var elements: [Element] = []
-    /// The maximum number of kept objects.
     private let limit: Int
 
     package init(limit: Int) {
@@ -19,7 +18,7 @@ package struct Spares<Element> {
         if self.elements.count < self.limit { self.elements.append(element) }
     }
 
-    /// Frees the elements beyond `count`, which a burst has left over.
+    /// Frees the objects beyond `count`.
     package mutating func shrink(to count: Int) {
         self.elements.removeLast(max(0, self.elements.count - count))
     }

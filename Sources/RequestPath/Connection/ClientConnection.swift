@@ -1,11 +1,11 @@
 import NIOCore
 package import Transport
 
-/// A client's connection, of any HTTP version, as seen by the code that opens it.
+/// A client's connection of any HTTP version.
 package protocol ClientConnection: LoopConnection, StreamHandler {
     var loop: PathLoop { get }
 
-    /// Starts to read from the client. The connection is already in the loop's list.
+    /// Starts to read from the client. The loop must already list the connection.
     func start()
 }
 
@@ -16,14 +16,14 @@ extension ClientConnection {
         self.start()
     }
 
-    /// Replaces the client's opening and uses the bytes that the opening has read but not used.
+    /// Takes over the client's socket from `opening` and handles the bytes that are already read.
     func open(with bytes: inout ByteBuffer, after opening: any LoopConnection) {
         self.loop.replace(opening, by: self)
         self.start()
         if bytes.readableBytes > 0 { self.received(&bytes) }
     }
 
-    /// Starts to receive the client's bytes. If the client's socket cannot be used, the connection ends.
+    /// Starts to receive the client's bytes. Closes the connection if the socket cannot be used.
     func read(from stream: any ClientByteStream) {
         do {
             try stream.start(self)
@@ -34,7 +34,7 @@ extension ClientConnection {
     }
 }
 
-/// Notes at the gate that a signed-in user uses the connection, at most once in `period`: all loops share the gate.
+/// Reports to the gate that a signed-in user uses the connection, at most once in `period`.
 struct SessionNotes {
     private static let period = TimeAmount.minutes(5)
 

@@ -7,37 +7,35 @@ import Synchronization
 import Glibc
 #endif
 
-/// Decides which clients, and how many, may connect. Some descriptors are reserved for apps and files, so that the
-/// gateway still serves at the limit.
+/// Limits the connections of clients. Some file descriptors are reserved, so that the gateway still works at the limit.
 ///
 /// ```
 ///  open connections   0 ─────────── crowded ──────────────── limit of unknown ─────────── full
 ///  admitted               all        │  all; the longest      │  all; if too few are idle,  │ none: new clients
 ///                                    │  idle are closed       │  only known addresses       │ wait in the backlog
 /// ```
-/// Addresses with a live session and trusted proxies are known. Connections that stay silent are closed first, so they
-/// keep no other client out.
+/// An address is known if a signed-in user has used it recently, or if it belongs to a trusted proxy.
 package final class ConnectionGate: Sendable {
-    /// The reason why a client was refused, and the value of `limit` in `sallyport_connections_refused_total{limit}`.
+    /// Why a client was refused. Also the value of `limit` in `sallyport_connections_refused_total{limit}`.
     package enum Refusal: String, CaseIterable, Sendable {
         /// The client's address has reached the limit per address.
         case perAddress = "per_address"
-        /// The remaining connections are reserved for addresses of signed-in users.
+        /// The remaining connections are reserved for the addresses of signed-in users.
         case reserved
     }
 
-    /// The place of a named client. It is given back once, after the client has left.
+    /// A client's place among the open connections. Must be given back exactly once.
     package struct Place: Sendable {
         fileprivate let gate: ConnectionGate
         /// The client's address.
         package let client: IPAddress
-        /// True if the place is included in the limit of the client's address.
+        /// True if the place counts against the limit of the client's address.
         fileprivate let isCounted: Bool
 
-        /// Notes that a signed-in user sends requests from this client.
+        /// Records that a signed-in user uses this address.
         package func noteSession(now: NIODeadline) { self.gate.noteSession(self.client, now: now) }
 
-        /// Records a TLS handshake of the client. Returns false if the client may not begin a handshake.
+        /// Records a TLS handshake. Returns false if the client's address has begun too many.
         func beginsHandshake(now: NIODeadline) -> Bool {
             !self.isCounted || self.gate.beginsHandshake(self.client, now: now)
         }
@@ -46,10 +44,10 @@ package final class ConnectionGate: Sendable {
         package func giveBack() { self.gate.left(self.isCounted ? self.client : nil) }
     }
 
-    /// The idle connections to close, so that new clients can connect.
+    /// How many idle connections to close, so that new clients can connect.
     package struct Clearing: Equatable {
         package var count: Int
-        /// Connections that were admitted at this time or later stay open.
+        /// Only connections that were admitted before this time may be closed.
         package var admittedBefore: NIODeadline
     }
 
@@ -69,7 +67,7 @@ package final class ConnectionGate: Sendable {
             self.trusted = CIDRSet(trusted)
         }
 
-        /// The number of connections to close at a time. Each search looks at all connections, so it should find many.
+        /// The number of connections to close in one search. A search visits all connections, so it should close many.
         var batch: Int { max(1, self.full / 16) }
     }
 
@@ -82,7 +80,7 @@ package final class ConnectionGate: Sendable {
         var waiting: [@Sendable () -> Void] = []
         var refused: [Refusal: UInt64] = [:]
         var isClearing = false
-        /// True if the last search found too few idle connections to close, so that the remaining places are reserved.
+        /// True if the last search found too few idle connections, so the last places are reserved for known addresses.
         var isBusy = false
         /// The earliest time of the next search.
         var nextClearing = NIODeadline.uptimeNanoseconds(0)
@@ -92,10 +90,10 @@ package final class ConnectionGate: Sendable {
     private let files: Int
 
     /// - Parameters:
-    ///   - limits: The limits. `connections` is lowered to what the files allow.
-    ///   - trusted: Trusted proxies. The limit per address does not apply to them: all clients may come through one.
-    ///   - apps: The maximum number of open connections to apps. `nil` if each client may need a connection to an app.
-    ///   - files: The number of files that the process may open.
+    ///   - limits: The limits. `connections` is lowered if `files` is too small.
+    ///   - trusted: The trusted proxies. They are exempt from the limit per address.
+    ///   - apps: The maximum number of open connections to apps. `nil` for one per client.
+    ///   - files: The maximum number of files that the process may open.
     package init(
         _ limits: LimitSettings,
         trusted: [CIDRBlock],
@@ -107,7 +105,7 @@ package final class ConnectionGate: Sendable {
         self.state = Mutex(State(limits: Limits(limits, trusted: trusted, room: room)))
     }
 
-    /// Sets new limits. Open connections stay.
+    /// Replaces the limits. Open connections stay.
     package func adopt(_ limits: LimitSettings, trusted: [CIDRBlock], apps: Int? = nil) {
         let limits = Limits(limits, trusted: trusted, room: Self.clients(within: self.files, apps: apps))
         self.state.withLock { $0.limits = limits }
@@ -115,27 +113,27 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Descriptors
 
-    /// The number of descriptors for everything except clients and apps.
+    /// The number of file descriptors for everything except clients and apps.
     package static let reserve = 64
 
-    /// Returns the number of clients that `files` open files allow. Each client needs one file. The other files are a
-    /// reserve, and `apps` connections to apps or one per client, whichever is fewer. The result is at least 16.
+    /// Returns how many clients can be served with `files` open files, at least 16. Each client needs a file for itself
+    /// and one for its connection to an app. There are at most `apps` connections to apps.
     package static func clients(within files: Int, apps: Int?) -> Int {
         let rest = files - Self.reserve
         return max(16, rest / 2, apps.map { rest - $0 } ?? 0)
     }
 
-    /// Returns the number of descriptors that `clients` clients need. `nil` if 90% of these clients can be served.
+    /// Returns the number of files that `clients` clients need. `nil` if `files` are enough for 90% of the clients.
     ///
     /// - Parameters:
     ///   - apps: The maximum number of open connections to apps.
-    ///   - files: The number of files that the process may open.
+    ///   - files: The maximum number of files that the process may open.
     package static func filesNeeded(for clients: Int, apps: Int, files: Int = ConnectionGate.openFiles) -> Int? {
         guard clients - clients / 10 > Self.clients(within: files, apps: apps) else { return nil }
         return clients + min(clients, apps) + Self.reserve
     }
 
-    /// The number of files that the process may open. The soft limit is first raised to the hard limit.
+    /// The maximum number of files that the process may open, after raising the soft limit to the hard limit.
     package static let openFiles: Int = {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 1024 }  // RLIMIT_NOFILE
@@ -154,16 +152,15 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Coming and going
 
-    /// Reserves a place for an accepted client of which nothing is known yet. The place is in use from now on, and a
-    /// call of `name` or `release` follows.
+    /// Reserves a place for an accepted client before its address is known. `name` or `release` must follow.
     package func reserve() {
         self.state.withLock { $0.open += 1 }
     }
 
-    /// Names the client of a reserved place.
+    /// Assigns a reserved place to the client with this address.
     ///
-    /// - Parameter isProxy: True if the address belongs to a proxy that connects for itself.
-    /// - Returns: The client's place. `nil` if the client is refused. The place is then given back.
+    /// - Parameter isProxy: True if a trusted proxy connects for itself, not for a client.
+    /// - Returns: The client's place. `nil` if the client is refused. The reserved place is then free.
     package func name(_ address: IPAddress, isProxy: Bool = false, now: NIODeadline) -> Place? {
         let isCounted: Bool? = self.state.withLock { state in
             if isProxy || state.limits.trusted.contains(address) { return false }
@@ -188,10 +185,10 @@ package final class ConnectionGate: Sendable {
         return Place(gate: self, client: address, isCounted: isCounted)
     }
 
-    /// Gives back a reserved place that was not named.
+    /// Frees a reserved place.
     package func release() { self.left(nil) }
 
-    /// - Parameter address: The client's address if its limit includes the place. `nil` if the place is not counted.
+    /// - Parameter address: The address whose limit includes the place. `nil` if the place is not counted.
     private func left(_ address: IPAddress?) {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             state.open -= 1
@@ -205,17 +202,17 @@ package final class ConnectionGate: Sendable {
         for wake in waiting { wake() }
     }
 
-    /// Notes that a signed-in user comes from `address`.
+    /// Records that a signed-in user uses `address`.
     package func noteSession(_ address: IPAddress, now: NIODeadline) {
         self.state.withLock { $0.known.note(address.key, now: now) }
     }
 
-    /// Records a TLS handshake of an address. Returns false if the address has begun too many.
+    /// Records a TLS handshake. Returns false if the address has begun too many.
     private func beginsHandshake(_ address: IPAddress, now: NIODeadline) -> Bool {
         self.state.withLock { $0.handshakes.take(address.key, now: now) }
     }
 
-    /// True if another client may be accepted. Otherwise, `wake` is called after a client has left.
+    /// Returns true if another client may be accepted. Otherwise, calls `wake` after a client has left.
     package func hasRoom(orWake wake: (@Sendable () -> Void)?) -> Bool {
         self.state.withLock { state in
             if state.open < state.limits.full { return true }
@@ -226,8 +223,8 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Making room
 
-    /// Returns the connections to close now. The caller closes them and then calls `cleared`. `nil` if no connections
-    /// need to close, or if a search is running or has just failed.
+    /// Returns how many connections the caller must close before it calls `cleared`. `nil` if none need to close, or if
+    /// a search is running or has just failed.
     package func beginClearing(now: NIODeadline) -> Clearing? {
         self.state.withLock { state in
             guard state.open >= state.limits.crowded, !state.isClearing, now >= state.nextClearing else { return nil }
@@ -238,21 +235,20 @@ package final class ConnectionGate: Sendable {
 
     /// Reports the result of `beginClearing`.
     ///
-    /// - Parameter count: The number of closed connections.
-    /// - Returns: True if too few were closed, so that the caller must search again later.
+    /// - Parameter count: The number of connections that were closed.
+    /// - Returns: True if too few were closed and the caller must search again later.
     package func cleared(_ count: Int, now: NIODeadline) -> Bool {
         self.state.withLock { state in
             state.isClearing = false
             state.isBusy = count < state.limits.batch
-            // Searching for each new client would be work that an attacker can cause.
+            // A search for each new client would be work that an attacker can cause.
             if state.isBusy { state.nextClearing = now + .milliseconds(50) }
             return state.isBusy
         }
     }
 }
 
-/// The addresses of signed-in users, kept for 15 to 30 minutes. The table is bounded and forgets the oldest addresses
-/// first.
+/// The recent addresses of signed-in users, kept for 15 to 30 minutes. A full table drops the older addresses.
 struct KnownAddresses {
     static let capacity = 4096
     static let period = TimeAmount.minutes(15)
@@ -281,13 +277,13 @@ struct KnownAddresses {
 }
 
 /// Limits the TLS handshakes of an address to one per `period`, after a burst of `burst`. A handshake costs the gateway
-/// a hundred times what it costs the client.
+/// about a hundred times as much as the client.
 struct HandshakeBudget {
     static let period = TimeAmount.milliseconds(50)
     static let burst: Int64 = 100
     static let capacity = 16_384
 
-    /// The time at which each address has its full budget again.
+    /// When each address has its full budget again.
     private var free: [AddressKey: NIODeadline] = [:]
 
     /// Records a handshake. Returns false if the address has begun too many.
@@ -296,7 +292,7 @@ struct HandshakeBudget {
         guard start - now <= Self.period * (Self.burst - 1) else { return false }
         if self.free.count >= Self.capacity {
             self.free = self.free.filter { $0.value > now }
-            // With this many addresses at once, the limit of connections also limits the handshakes.
+            // The limit of connections already bounds the handshakes of so many addresses.
             if self.free.count >= Self.capacity { return true }
         }
         self.free[key] = start + Self.period

@@ -1,7 +1,6 @@
 import Endpoints
 
-/// One of the gateway's own answers, given before the whole request body had arrived. A class, because few connections
-/// ever have one.
+/// An answer by the gateway, given before the whole request body has arrived.
 final class EarlyAnswer {
     let head: LocalAnswerHead
     let hasContent: Bool
@@ -11,6 +10,6 @@ final class EarlyAnswer {
         self.hasContent = hasContent
     }
 
-    /// The number of waiting content bytes.
+    /// The number of content bytes that wait to be sent.
     var byteCount: Int { self.hasContent ? self.head.answer.response.body.count : 0 }
 }

@@ -3,7 +3,7 @@ package import NIOCore
 import Settings
 import Transport
 
-/// The client's side of an exchange. It frames the answer and decides whether another request may follow.
+/// The client's side of an exchange: frames the answer and decides whether another request may follow.
 extension HTTP1Connection: ClientStream {
     package var version: StaticString { self.message.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0" }
 
@@ -53,7 +53,7 @@ extension HTTP1Connection: ClientStream {
     package func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
         head.use { head, base, origin, publicOrigin in
             self.message.begin(head.framing, isRequestWhole: self.body.isDone, isDraining: self.loop.isDraining)
-            // The configuration is not replaced before the next request begins.
+            // The connection keeps this configuration until the next request.
             Pinned(self.configuration).use { configuration in
                 self.stage.append(&self.collection) { out in
                     configuration.responseWriter.write(
@@ -79,20 +79,20 @@ extension HTTP1Connection: ClientStream {
         guard self.message.keepsAlive, !self.body.isDone else {
             return self.send(head, hasContent: hasContent)
         }
-        // A part of the trailers may have arrived, and the next request must not get them.
+        // The next request must not get trailers of this one.
         self.trailers = nil
         self.earlyAnswer = EarlyAnswer(head, hasContent: hasContent)
         self.state.drains(self.body, now: self.loop.now)
         self.resumeReading()
-        // If input is already being used, the rest of it is drained next.
+        // The caller that is using input continues with the rest.
         if self.isUsing { return }
         self.useInput()
         if self.inputHasEnded { self.endIfOver() }
     }
 
-    /// Sends the answer that waited for the rest of the request's body.
+    /// Sends the answer that has waited for the rest of the request's body.
     ///
-    /// - Parameter isWhole: True if the whole body has arrived. Otherwise, no other request may follow.
+    /// - Parameter isWhole: True if the whole body has arrived. If false, no other request may follow.
     func sendEarlyAnswer(isWhole: Bool) {
         guard let answer = self.earlyAnswer.take() else { return }
         self.state.drainsNoMore()
@@ -110,7 +110,7 @@ extension HTTP1Connection: ClientStream {
             var content = ByteBuffer(bytes: head.answer.response.body)
             self.write(content.readableBytes, of: &content)
         }
-        // Writing may reveal that the client is gone.
+        // A write may reveal that the client is gone.
         if !self.state.isClosed { self.complete() }
     }
 
@@ -138,25 +138,25 @@ extension HTTP1Connection: ClientStream {
     @inline(__always)
     private func sendEnd() {
         self.flush()
-        // Flushing may reveal that the client is gone.
+        // A flush may reveal that the client is gone.
         if self.state.isClosed { return }
         if self.stream.unsentBytes == 0 { return self.answerSent(atOnce: true) }
         self.isSendingEnd = true
         guard !self.message.keepsAlive else { return }
-        // Otherwise, the gateway and a client that sends everything before it reads would wait for each other.
+        // A client may send everything before it reads. Without reading here, both sides would wait for each other.
         self.resumeReading()
         self.useInput()
     }
 
-    /// Continues after the system has accepted the whole answer.
+    /// Continues after the system has accepted the answer.
     ///
-    /// - Parameter atOnce: True if the system accepted the whole answer at once.
+    /// - Parameter atOnce: True if the system accepted all bytes at the first attempt.
     func answerSent(atOnce: Bool) {
         self.exchange.answerSent()
         switch self.requestEnds(atOnce: atOnce) {
         case .readOn:
             self.resumeReading()
-            // Waiting bytes are a pipelined request. If input is already being used, that use continues.
+            // Unused bytes are a pipelined request. A caller that is using input continues by itself.
             if self.isUsing { return }
             self.useInput()
             if self.inputHasEnded { self.endIfOver() }
@@ -169,12 +169,12 @@ extension HTTP1Connection: ClientStream {
         }
     }
 
-    /// Ends the request after its answer has been sent.
+    /// Ends the request after its answer.
     @inline(__always)
     private func requestEnds(atOnce: Bool) -> HTTP1State.NextStep {
         let (now, idle) = (self.loop.now, self.configuration.timeouts.idle)
         if self.message.keepsAlive { return self.state.answerEnded(.next, now: now, idle: idle) }
-        // A process that is ending waits until the client has the answer: a container's network ends with the process.
+        // A container's network ends with its process, so a stopping process waits until the client has the answer.
         let mayCloseAtOnce =
             atOnce && self.message.mayCloseAtOnce && self.input == nil && !self.isUsing && !self.loop.isDraining
         return self.state.answerEnded(mayCloseAtOnce ? .closeAtOnce : .close, now: now, idle: idle)
@@ -187,7 +187,7 @@ extension HTTP1Connection: ClientStream {
     package func beginTunnel() {
         self.state.upgraded()
         self.resumeReading()
-        // Bytes that the client sent after its request have waited for the confirmation of the upgrade.
+        // The client may have sent bytes before the upgrade was confirmed.
         if let input = self.input {
             self.input = nil
             self.exchange.tunnelToUpstream(input)
@@ -199,7 +199,7 @@ extension HTTP1Connection: ClientStream {
         self.stream.writeAndFlush(bytes)
     }
 
-    /// Closes with RST, which a client cannot mistake for the end of a body without length.
+    /// Resets the connection (RST), so that the client cannot mistake a partial body for a complete one.
     package func abort() {
         guard self.state.closed() else { return }
         self.loop.remove(self)

@@ -3,13 +3,13 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One client's connection. It reads requests in order, hands each to the exchange, and writes the exchange's answers.
+/// One client's HTTP/1 connection. It reads requests in order, passes them to its exchange, and writes the answers.
 ///
-/// Everything here runs on the connection's loop. Nothing is shared.
+/// Runs only on the connection's event loop.
 package final class HTTP1Connection {
     package let loop: PathLoop
     let stream: any ClientByteStream
-    // The loop's stage, stored because each use through the loop would retain it.
+    // A stored copy, because `loop.stage` would retain the stage at each use.
     let stage: Stage
     let exchange: Exchange
     let place: ConnectionGate.Place
@@ -17,33 +17,33 @@ package final class HTTP1Connection {
     var state: HTTP1State
     /// The current request and its answer.
     var message = HTTP1Message()
-    /// The decoder for the missing rest of the request's body.
+    /// The decoder of the request's body.
     var body = BodyDecoder(.none)
-    /// The trailer section of the request. `nil` if no trailer has arrived.
+    /// The request's trailers. `nil` if no trailer has arrived.
     var trailers: TrailerSection?
-    /// The collected part of the answer.
+    /// The part of the answer that is collected in `stage` and not yet flushed.
     var collection = Stage.Collection()
-    /// True if the collection holds the head of the app's answer.
+    /// True if `collection` contains the head of the app's answer.
     var hasCollectedHead = false
-    /// True while the answer has ended, but the system has not accepted all of it yet.
+    /// True while the system has not yet accepted the end of the answer.
     var isSendingEnd = false
-    /// The answer that waits for the rest of the request's body. `nil` if no answer waits.
+    /// The gateway's answer while it waits for the rest of the request's body. `nil` if no answer waits.
     var earlyAnswer: EarlyAnswer?
-    /// Received bytes that have not been used. `nil` if there are no such bytes, or while they are being used.
+    /// Received bytes that are not used yet. `nil` if there are none, or while `use` has them.
     var input: ByteBuffer?
-    /// True while input is being used. During use, the unused rest is not in `input`.
+    /// True while `use` has the received bytes.
     var isUsing = false
-    /// True once the client sends nothing more. Bytes that were read before may remain.
+    /// True once the client has ended its stream. Received bytes may remain.
     var inputHasEnded = false
     var sessionNotes = SessionNotes()
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - stream: The client's stream. `open` starts it.
-    ///   - place: The client's place. The connection gives it back.
-    ///   - acceptedAt: The time at which the client was accepted. A busy loop may open the connection much later.
+    ///   - stream: The client's stream. Not started yet.
+    ///   - place: The client's place at the gate. Given back when the connection closes.
+    ///   - acceptedAt: When the client was accepted. A busy loop may open the connection much later.
     ///   - service: The service for the requests of the connection.
-    ///   - facts: The facts that the opening found out about the client. `nil` if there was nothing to find out.
+    ///   - facts: What is known about the client from the opening of its connection. `nil` if nothing.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
@@ -68,7 +68,7 @@ package final class HTTP1Connection {
         self.useAndKeep(&buffer)
     }
 
-    /// Uses input and keeps the rest of it.
+    /// Uses received bytes and keeps the unused rest.
     @inline(__always)
     private func useAndKeep(_ buffer: inout ByteBuffer) {
         self.isUsing = true
@@ -78,7 +78,7 @@ package final class HTTP1Connection {
         if self.inputHasEnded { self.endIfOver() }
     }
 
-    /// Ends the connection if it has nothing left to do after the client's input has ended.
+    /// Ends the connection if the client has ended its stream and nothing remains to be done.
     func endIfOver() {
         switch self.state.state {
         case .idle where self.input == nil, .head:
@@ -92,8 +92,7 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Sends the end of the stream and keeps reading for a moment. Closing at once would destroy an answer that the
-    /// client has not read yet (RFC 9112 9.6).
+    /// Ends the output but keeps reading for a moment. Closing at once could destroy an unread answer (RFC 9112 9.6).
     func linger() {
         guard self.state.linger() else { return }
         self.input = nil
@@ -101,8 +100,8 @@ package final class HTTP1Connection {
         self.stream.endOutput()
     }
 
-    /// Keeps the unused bytes, unless nothing more is read from this client. A few bytes in a large buffer are copied:
-    /// it may be the loop's buffer, and a client that sends slowly must not hold a large buffer.
+    /// Keeps the unused bytes for later. A few bytes in a large buffer are copied, so that a slow client does not hold
+    /// the large buffer.
     @inline(__always)
     private func keep(_ buffer: ByteBuffer) {
         let count = buffer.readableBytes
@@ -111,12 +110,12 @@ package final class HTTP1Connection {
         self.input = isLarge ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
     }
 
-    /// Uses as much of the buffer as the state allows. Each iteration handles one request, without recursion.
+    /// Uses as many bytes as the state allows. Each iteration handles at most one request.
     private func use(_ buffer: inout ByteBuffer) {
         while buffer.readableBytes > 0 {
             switch self.state.state {
             case .idle where !self.stream.isWritable:
-                // The next request waits until the client reads. Answers to many requests would fill the memory.
+                // The next request waits until the client reads, because many unread answers would fill the memory.
                 return self.stream.pause()
             case .idle, .head:
                 if !self.readHead(&buffer) { return }
@@ -134,8 +133,8 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Hands over the part of the request's body in the buffer, as far as the exchange accepts it. Returns false if the
-    /// rest of the buffer must wait.
+    /// Passes the body's bytes in the buffer to the exchange, as far as it accepts them. Returns false if the rest of
+    /// the buffer must wait.
     @inline(__always)
     private func useInExchange(_ buffer: inout ByteBuffer) -> Bool {
         if self.isSendingEnd, !self.message.keepsAlive {
@@ -144,14 +143,14 @@ package final class HTTP1Connection {
         }
         if self.exchange.awaitsBody {
             self.exchange.bodyArrives()
-            // If the request was answered at once, the bytes are discarded or belong to the next request.
+            // If `bodyArrives` caused an answer, the bytes are discarded or belong to the next request.
             guard case .exchange = self.state.state, !self.isSendingEnd else { return true }
         }
         let demand = self.exchange.bodyDemand
         if demand == .wait {
             self.stream.pause()
         } else if self.body.isDone {
-            // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory in the meantime.
+            // Pipelined requests wait. Reading pauses, so that they cannot fill the memory.
             if buffer.readableBytes >= 65_536 { self.stream.pause() }
         } else if demand == .now {
             self.message.awaitsContinue = false
@@ -179,10 +178,10 @@ package final class HTTP1Connection {
         self.trailers = section
     }
 
-    /// Parses a head from the front of `buffer`. Returns false if the head is not complete yet.
+    /// Parses a head from the front of `buffer`. Returns false if the head is incomplete.
     private func readHead(_ buffer: inout ByteBuffer) -> Bool {
         if self.configuration !== self.loop.configuration { self.configuration = self.loop.configuration }
-        // The configuration is not replaced before the next head.
+        // The connection keeps this configuration until the next head.
         return Pinned(self.configuration).use { self.readHead(&buffer, by: $0) }
     }
 
@@ -221,7 +220,7 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Answers bytes that are not a valid head, or a head that is not complete in time.
+    /// Answers an invalid or late head.
     private func refuse(_ reason: Reason, _ bytes: ByteBuffer) {
         _ = self.state.requestBegins(
             keepsAlive: false,
@@ -246,7 +245,7 @@ extension HTTP1Connection: ClientConnection {
         if self.state.isTunnel { return self.exchange.tunnelToUpstream(buffer) }
         if self.state.ignoresInput { return }
         if var input = self.input.take() {
-            // Otherwise, used bytes would accumulate before the unused bytes while the client pipelines.
+            // Without this, used bytes would accumulate while the client pipelines requests.
             if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
             input.writeBuffer(&buffer)
             self.useAndKeep(&input)
@@ -259,7 +258,7 @@ extension HTTP1Connection: ClientConnection {
         self.inputHasEnded = true
         switch self.state.state {
         case .exchange:
-            // Bytes that were read before may still complete the request or be the next request.
+            // Received bytes may still complete the request or be the next one.
             return self.input != nil || self.exchange.clientEnded()
         case .tunnel:
             return self.exchange.clientEnded()
@@ -269,7 +268,7 @@ extension HTTP1Connection: ClientConnection {
         case .idle, .head:
             return false
         case .lingering:
-            // The client has the whole answer, or gets the rest of it from the system.
+            // The rest of the answer is already with the system.
             return false
         case .closed:
             return false
@@ -314,7 +313,7 @@ extension HTTP1Connection: LoopConnection {
         let timeouts = self.configuration.timeouts
         let action = self.state.sweep(
             now,
-            // After the client's certificate has expired, requests are refused and a new handshake fails.
+            // Requests fail once the client's certificate has expired, so the connection closes.
             closesIdle: self.loop.closesIdle || self.exchange.client?.hasExpired(at: self.loop.wallNow) == true,
             idle: timeouts.idle,
             write: timeouts.write,

@@ -1,26 +1,25 @@
 import Vocabulary
 
-/// The framing of one request and its answer on their HTTP/1 connection (RFC 9112 6, 9.3). The exchange does not know
-/// this framing.
+/// The framing of one request and its answer on an HTTP/1 connection (RFC 9112 6, 9.3).
 package struct HTTP1Message {
     package let minorVersion: Int
     /// True if another request may follow.
     package private(set) var keepsAlive: Bool
-    /// True while the client may wait for a "100 Continue" before it sends the body.
+    /// True while the client may be waiting for "100 Continue" before it sends the body.
     package var awaitsContinue: Bool
     /// True if the client accepts trailers in the answer.
     let acceptsTrailers: Bool
-    /// True if the request's trailers are dropped because they may contain fields that `Connection` names.
+    /// True if the request's trailers are dropped, because they may contain fields that `Connection` names.
     let dropsTrailers: Bool
     private let asksForUpgrade: Bool
-    /// True if the client announced that this is its last request.
+    /// True if the client announced its last request.
     private let isLast: Bool
-    /// True if the request has arrived and the answer is so short that the system sends it before any acknowledgement.
+    /// True if the request is complete and the answer fits into the first TCP window.
     private var isShort = false
     /// The framing of the answer's content.
     package private(set) var framing = OutgoingFraming.asIs
 
-    /// Creates the message for a request that could not be read. No other request is read after it.
+    /// Creates the message for a request that could not be read. No other request may follow.
     package init() {
         self.minorVersion = 1
         self.keepsAlive = false
@@ -49,8 +48,8 @@ package struct HTTP1Message {
     @inline(__always)
     package mutating func begin(_ answer: BodyFraming, isRequestWhole: Bool, isDraining: Bool) {
         self.isShort = isRequestWhole
-        // If the body is incomplete, the bytes that follow could be read as the next request. After a refused upgrade,
-        // they may belong to another protocol.
+        // The rest of an incomplete body could be read as the next request. After a refused upgrade, the next bytes may
+        // belong to another protocol.
         if !isRequestWhole || self.asksForUpgrade || isDraining { self.keepsAlive = false }
         switch answer {
         case .none:
@@ -69,21 +68,21 @@ package struct HTTP1Message {
         }
     }
 
-    /// Begins one of the gateway's own answers.
+    /// Begins an answer by the gateway.
     ///
     /// - Parameter closes: True if no other request may follow.
     package mutating func beginOwn(closes: Bool) {
-        // A client that got no "100 Continue" may or may not send the body. After a refused upgrade, bytes of another
-        // protocol may follow.
+        // A client without "100 Continue" may or may not send the body. After a refused upgrade, the next bytes may
+        // belong to another protocol.
         if closes || self.awaitsContinue || self.asksForUpgrade { self.keepsAlive = false }
     }
 
-    /// True if the connection may close as soon as the system has accepted the answer. A client that announced that it
-    /// closes sends nothing more (RFC 9112 9.6), so closing cannot destroy the answer. Other clients get the end of the
-    /// stream first. Long answers also end the stream first, so that a client that reads nothing is noticed.
+    /// True if the connection may close once the system has accepted the answer. After its last request, the client
+    /// sends no bytes that could destroy the answer (RFC 9112 9.6). After a long answer, the connection lingers
+    /// instead, to notice a client that does not read.
     package var mayCloseAtOnce: Bool { self.isLast && self.isShort && !self.asksForUpgrade }
 
-    /// The length in bytes up to which an answer with its head fits into a connection's first window (RFC 6928).
+    /// The maximum length in bytes of an answer that fits, with its head, into the first TCP window (RFC 6928).
     private static let shortLength = 8192
 
     /// The `Connection` field of the answer.

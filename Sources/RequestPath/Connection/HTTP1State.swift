@@ -5,34 +5,31 @@ import Transport
 import Glibc
 #endif
 
-/// The way in which a request ends after its answer has been sent.
+/// What follows the answer on its connection.
 package enum AnswerEnd {
     /// The request is complete, and the client may send another request.
     case next
-    /// No further request is read.
+    /// The connection closes after the client has received the answer.
     case close
-    /// The client closes, too, and sends nothing more, so no arriving bytes can destroy the answer.
+    /// The connection closes at once. The client sends nothing more, so no late bytes can destroy the answer.
     case closeAtOnce
 }
 
-/// The state machine of one HTTP/1 connection, without I/O: what the next bytes are, which deadlines apply, and whether
-/// another request may follow.
+/// The state machine of one HTTP/1 connection, without I/O: how to read the next bytes, and which deadlines apply.
 ///
 /// ```
 ///   idle ─▶ head ─▶ exchange ─▶ idle           answer and request have both ended
 ///                      ├──────▶ draining ─▶ exchange   the gateway's own answer waits for the rest of the body
 ///                      ├──────▶ tunnel
-///                      └──────▶ lingering ─▶ closed   the answer must arrive before the connection closes,
-///                                                     which is at once if the client announced to close
+///                      └──────▶ lingering ─▶ closed   the client receives the rest of the answer
 /// ```
-/// A refused or late head also begins an exchange, because it is answered. From every state except `closed`, the
-/// connection may also close at once.
+/// A refused or late head also leads to `exchange`, because it is answered. Every state may change to `closed`.
 package struct HTTP1State {
     /// An incomplete head.
     package struct UnfinishedHead: Equatable {
-        /// The number of bytes that were searched without finding the end of the head.
+        /// The number of bytes already searched for the end of the head.
         package var seenCount = 0
-        /// The length from which the head is parsed even without another line feed, because a line may be too long.
+        /// At this length, the head is parsed even without a new line feed, because a line may be too long.
         package var parsedFrom: Int
         package var since: NIODeadline
         package var deadline: NIODeadline
@@ -41,9 +38,9 @@ package struct HTTP1State {
     /// A connection without a request.
     package struct Idle {
         package let since: NIODeadline
-        /// The time to close, or to begin checking whether the client has the last answer.
+        /// The time to close. If the client is still receiving the last answer, `output` watches it from then on.
         var deadline: NIODeadline
-        /// The watch on the last answer after `deadline`, while the client still receives it. `nil` at other times.
+        /// Watches a client that is still receiving the last answer at `deadline`. `nil` for other clients.
         var output: OutputWatch?
     }
 
@@ -57,15 +54,15 @@ package struct HTTP1State {
     /// The time for a client to close the connection after it has received everything.
     static let lingerTime = TimeAmount.seconds(2)
 
-    /// The rest of a request's body. It is discarded before the gateway's own answer is sent.
+    /// The rest of a request's body. It is discarded before the gateway sends its own answer.
     package struct Rest {
         fileprivate var body: BodyDecoder
-        /// The number of content bytes that had arrived before the rest.
+        /// The number of content bytes before the rest.
         fileprivate let start: Int
         fileprivate let deadline: NIODeadline
     }
 
-    /// The time that an answer waits for the rest of a body. A client that has not sent it by then may never do so.
+    /// The maximum time that an answer waits for the rest of a body.
     static let bodyTime = TimeAmount.seconds(2)
 
     /// The state of the connection, with the data that exists only in that state.
@@ -83,12 +80,12 @@ package struct HTTP1State {
     /// The number of requests that have begun.
     package private(set) var requestCount = 0
 
-    /// Creates the state of a connection that has just opened. Its first head must arrive before `deadline`.
+    /// Creates the state of a new connection. The first head must arrive before `deadline`.
     package init(now: NIODeadline, deadline: NIODeadline) {
         self.state = .idle(Idle(since: now, deadline: deadline))
     }
 
-    /// True if received bytes are ignored because no further request is read from this client.
+    /// True if received bytes are ignored because no further request is read.
     package var ignoresInput: Bool {
         switch self.state {
         case .lingering, .closed: true
@@ -96,7 +93,7 @@ package struct HTTP1State {
         }
     }
 
-    /// True while bytes are forwarded unchanged because the app agreed to an upgrade.
+    /// True while bytes are forwarded unchanged after an upgrade.
     package var isTunnel: Bool { if case .tunnel = self.state { true } else { false } }
     /// True from the start of a request to the end of its answer.
     package var isInExchange: Bool {
@@ -110,7 +107,7 @@ package struct HTTP1State {
     /// True if the connection has closed or is about to close.
     package var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
-    /// The start of the time without traffic other than an unfinished head. `nil` if the connection is in use.
+    /// When the connection last became idle or its unfinished head began. `nil` during a request.
     package var quietSince: NIODeadline? {
         switch self.state {
         case .idle(let idle): idle.since
@@ -119,11 +116,11 @@ package struct HTTP1State {
         }
     }
 
-    /// The time that a connection without a request stays open while idle connections close. A client that has just
-    /// connected may be about to send, and a proxy may not retry a POST.
+    /// How long a new connection stays open without a request while idle connections close. Its first request may be on
+    /// the way, and a proxy may not retry a POST.
     package static let firstRequestGrace = TimeAmount.seconds(1)
 
-    /// True if the connection has just opened, so that its first request may still arrive.
+    /// True if the connection has just opened and its first request may be on the way.
     package func awaitsFirstRequest(_ now: NIODeadline) -> Bool {
         guard self.requestCount == 0, case .idle(let idle) = self.state else { return false }
         return now - idle.since < Self.firstRequestGrace
@@ -131,11 +128,11 @@ package struct HTTP1State {
 
     // MARK: The head
 
-    /// Records that `bytes`, all bytes of a head so far, have arrived. Returns false if the head cannot be complete.
+    /// Records all bytes of a head so far. Returns false if they cannot be a complete head.
     ///
     /// - Parameters:
-    ///   - longestLine: The length from which a head is always parsed, because its first line may be too long.
-    ///   - limit: The time limit for the head from its first byte on.
+    ///   - longestLine: The length from which the head is always parsed, because its first line may be too long.
+    ///   - limit: The time limit for the head, from its first byte on.
     @inline(__always)
     package mutating func headComes(
         _ bytes: ByteBuffer,
@@ -145,13 +142,13 @@ package struct HTTP1State {
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
             if case .idle(let idle) = self.state {
-                // The loop's time may be before the connection's start. If connections must close, the newest are kept.
+                // The loop's cached time may be earlier than `since`.
                 let since = max(idle.since, now)
                 self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: since, deadline: now + limit))
             }
             return true
         }
-        // Without another line feed, the head is incomplete. So a head that comes byte by byte is not parsed each time.
+        // A head without another line feed is incomplete. This test avoids parsing it again for each byte.
         let seen = head.seenCount
         let hasLineFeed = bytes.withUnsafeReadableBytes { bytes in
             bytes.baseAddress.map { memchr($0 + seen, 0x0A, bytes.count - seen) != nil } ?? false
@@ -162,16 +159,16 @@ package struct HTTP1State {
         return false
     }
 
-    /// Records that the first `count` bytes do not contain a complete head.
+    /// Records that the first `count` bytes contain no complete head.
     package mutating func headIsUnfinished(_ count: Int) {
         guard case .head(var head) = self.state else { return }
         head.seenCount = count
-        // Otherwise, the head would be parsed again with each byte that follows.
+        // Otherwise, a long head would be parsed again with each new byte.
         if count >= head.parsedFrom { head.parsedFrom = count + 1024 }
         self.state = .head(head)
     }
 
-    /// Begins a request, including a refused one.
+    /// Records the start of a request, even if it is refused.
     ///
     /// - Parameters:
     ///   - keepsAlive: True if the client accepts another answer after this one.
@@ -186,18 +183,17 @@ package struct HTTP1State {
 
     // MARK: The rest of a body
 
-    /// Starts to discard the rest of the request's body. The answer is sent afterwards: if a client got the answer
-    /// first and never sent the rest, its next request would be read as the body. HAProxy 2.6 reuses a connection after
-    /// it gave up a request that was answered early.
+    /// Starts to discard the rest of the request's body, before the answer is sent. Some clients (HAProxy 2.6) never
+    /// send the rest after an early answer. Their next request would be read as the body.
     package mutating func drains(_ body: BodyDecoder, now: NIODeadline) {
         guard case .exchange = self.state else { return }
         self.state = .draining(Rest(body: body, start: body.byteCount, deadline: now + Self.bodyTime))
     }
 
-    /// Discards the part of the body that is in `bytes`. The answer is due unless the result is `more`.
+    /// Discards the body's bytes in `bytes`. The answer must be sent now unless the result is `more`.
     ///
     /// - Parameter limit: The maximum number of bytes to discard.
-    /// - Returns: `end` if another request may follow. `malformed` if the end of the body will not be found.
+    /// - Returns: `end` if another request may follow. `malformed` if the end of the body cannot be found.
     package mutating func drain(_ bytes: inout ByteBuffer, limit: Int) -> BodyProgress {
         guard case .draining(var rest) = self.state else { return .end }
         let progress = rest.body.discard(&bytes)
@@ -210,16 +206,16 @@ package struct HTTP1State {
         return .more
     }
 
-    /// Stops waiting for the rest of the body, if the answer still waits for it.
+    /// Stops waiting for the rest of the body.
     package mutating func drainsNoMore() {
         if case .draining = self.state { self.state = .exchange }
     }
 
     // MARK: The end of an exchange
 
-    /// The connection's action after an answer.
+    /// What the connection does after an answer.
     package enum NextStep: Equatable {
-        /// Received bytes belong to the next request.
+        /// Read the next request.
         case readOn
         case linger
         case close
@@ -228,7 +224,7 @@ package struct HTTP1State {
 
     /// Records that an answer has been sent.
     ///
-    /// - Parameter idle: The time for which the connection is kept for the next request.
+    /// - Parameter idle: How long the connection waits for the next request.
     @inline(__always)
     package mutating func answerEnded(_ end: AnswerEnd, now: NIODeadline, idle: TimeAmount) -> NextStep {
         switch self.state {
@@ -245,21 +241,21 @@ package struct HTTP1State {
         return .readOn
     }
 
-    /// Begins a tunnel, because the app agreed to an upgrade.
+    /// Records the start of a tunnel after an upgrade.
     package mutating func upgraded() {
         if case .exchange = self.state { self.state = .tunnel }
     }
 
     // MARK: The end of the connection
 
-    /// Ends the output. Returns false if that has already been done.
+    /// Records the end of the output. Returns false if it had already ended.
     package mutating func linger() -> Bool {
         if self.ignoresInput { return false }
         self.state = .lingering(Lingering())
         return true
     }
 
-    /// Records that the connection closes or has closed. Returns false if this was already known.
+    /// Records that the connection closes or has closed. Returns false if that was already recorded.
     package mutating func closed() -> Bool {
         if case .closed = self.state { return false }
         self.state = .closed
@@ -268,27 +264,27 @@ package struct HTTP1State {
 
     // MARK: Deadlines
 
-    /// The action that is due because time has passed.
+    /// What to do because a deadline has passed.
     package enum SweepAction: Equatable {
         case none
         case linger
-        /// The head was not complete in time and must be answered.
+        /// The head was not complete in time.
         case refuseHead
-        /// The rest of a body has not arrived in time, and the answer is due.
+        /// The rest of a body was not complete in time, and the answer must be sent.
         case answer
         case close
-        /// The client has not received everything and reads nothing more. It must not see a clean end.
+        /// The client has stopped reading before the end of its answer. A reset shows that the answer is incomplete.
         case reset
-        /// The exchange has its own deadlines.
+        /// Check the deadlines of the exchange.
         case sweepExchange
     }
 
     /// Checks the deadlines.
     ///
     /// - Parameters:
-    ///   - closesIdle: True if idle connections close, except if their first request may still arrive.
-    ///   - idle: The time for which the connection is kept for the next request.
-    ///   - write: The time for which a client may receive no byte.
+    ///   - closesIdle: True if idle connections close, except new ones.
+    ///   - idle: How long the connection waits for the next request.
+    ///   - write: How long a client may go without receiving a byte.
     ///   - unacknowledged: Returns the number of bytes that the client has not acknowledged. Called only if needed.
     package mutating func sweep(
         _ now: NIODeadline,
@@ -321,7 +317,7 @@ package struct HTTP1State {
 }
 
 extension HTTP1State.Idle {
-    /// Ends the idle time. If the client still reads the last answer, a new idle time begins when the client has it.
+    /// Ends the idle time, or restarts it once the client has received all of the last answer.
     mutating func expired(
         _ now: NIODeadline,
         idle: TimeAmount,
@@ -342,8 +338,7 @@ extension HTTP1State.Idle {
 }
 
 extension HTTP1State.Lingering {
-    /// Checks the write timeout for each part that the client has not received, and then the client's time to close
-    /// (RFC 9112 9.6).
+    /// Resets the connection if the client stops reading. Otherwise, closes it after `lingerTime` (RFC 9112 9.6).
     mutating func sweep(_ now: NIODeadline, write: TimeAmount, _ unacknowledged: () -> Int) -> HTTP1State.SweepAction {
         if let deadline = self.deadline { return now >= deadline ? .close : .none }
         let waiting = unacknowledged()

@@ -2,7 +2,7 @@ import Endpoints
 package import NIOCore
 import Vocabulary
 
-/// Writes the head of one of the gateway's own answers as HTTP/1.
+/// Writes the head of an answer by the gateway as HTTP/1.
 package enum LocalAnswerWriter {
     /// - Parameters:
     ///   - date: The value of `Date`.
@@ -21,7 +21,7 @@ package enum LocalAnswerWriter {
         buffer.writeStaticString("\r\nDate: ")
         buffer.writeBytes(date)
         buffer.writeStaticString("\r\n")
-        // The gateway's values contain no line break. Any other value is omitted: it could add a field or an answer.
+        // A line break could start another field or answer, so a value with one is omitted.
         for field in response.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
             buffer.writeString(field.name)
             buffer.writeStaticString(": ")

@@ -4,13 +4,13 @@ extension AttemptCookie {
     /// The parts of an attempt cookie's value.
     package struct Parts: Equatable {
         package var secret: Slice
-        /// The token that was moved to the cookie. `nil` if no token was moved.
+        /// The transfer token in the cookie. `nil` if the cookie contains none.
         package var token: Slice?
-        /// The proof that the user has confirmed the token. `nil` if the cookie has no proof.
+        /// The proof that the user confirmed the token. `nil` if the cookie contains no proof.
         package var confirmed: Confirmation?
     }
 
-    /// The transport and the proof of a confirmed token. The proof is a slice: each request reserves space for a proof.
+    /// How a confirmed token arrived, and the proof of the confirmation.
     package struct Confirmation: Equatable {
         package var transport: HandoffTransport
         package var mark: Slice
@@ -20,7 +20,7 @@ extension AttemptCookie {
         }
     }
 
-    /// Returns the parts of `value`. A token that the gateway would never have put into the cookie is ignored.
+    /// Returns the parts of `value`. A token with invalid syntax is ignored.
     package static func parts(of value: Slice, _ base: Bytes) -> Parts {
         let bytes = value.bytes(in: base)
         let ends = bytes.split(separator: Self.separator, maxSplits: 3, omittingEmptySubsequences: false)

@@ -1,11 +1,10 @@
-/// The content of `Authorization`: `auth-scheme 1*SP` and the scheme's credentials (RFC 9110 11.4). The scheme is
-/// case-insensitive.
+/// The content of `Authorization` by its scheme (RFC 9110 11.4). The scheme is case-insensitive.
 enum AuthorizationField {
-    /// The token after `Bearer`, which may be empty.
+    /// The token after `Bearer`. May be empty.
     case bearer(Slice)
-    /// The encoded text after `Basic`, which may be empty.
+    /// The encoded text after `Basic`. May be empty.
     case basic(Slice)
-    /// The token after `DPoP` (RFC 9449 7.1), which may be empty.
+    /// The token after `DPoP` (RFC 9449 7.1). May be empty.
     case dpop(Slice)
     case other
 

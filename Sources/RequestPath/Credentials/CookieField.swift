@@ -2,14 +2,14 @@
 import Glibc
 #endif
 
-/// Finds the gateway's cookies in one pass over `Cookie` and removes them without changing other bytes. A class,
-/// because a copy of a struct would retain each name.
+/// Finds the gateway's cookies in `Cookie` and removes them without changing other bytes. A class, because copies of a
+/// struct would retain each name.
 package final class OwnCookies: Sendable {
     private let session: [UInt8]
     private let handoff: [[UInt8]]
     private let attempt: [UInt8]
     private let handled: [UInt8]
-    /// The name of the provider's own session cookie. Empty if the provider's cookie is ignored.
+    /// The name of the provider's session cookie. Empty if that cookie is ignored.
     private let provider: [UInt8]
 
     /// One of the gateway's or the provider's cookies in a `Cookie` field.
@@ -17,11 +17,11 @@ package final class OwnCookies: Sendable {
         /// The value of the cookie. `nil` if the cookie is absent or ambiguous.
         package var value: Slice?
         package fileprivate(set) var isThere = false
-        /// True if the name occurs with different values, which a sibling subdomain can cause. No value is used, and
-        /// all these cookies are cleared.
+        /// True if the name occurs with different values, perhaps from a sibling subdomain. No value is used, and the
+        /// gateway clears the cookie.
         package fileprivate(set) var isAmbiguous = false
 
-        /// Adds a value. The cookie has no value if the new value differs from an earlier value.
+        /// Adds a value. Different values make the cookie ambiguous.
         @inline(__always)
         fileprivate mutating func add(_ value: Slice, _ base: Bytes) {
             if self.isThere, !OwnCookies.same(self.value, value, base) {
@@ -39,11 +39,11 @@ package final class OwnCookies: Sendable {
         package var session = Cookie()
         package var handoff = Cookie()
         package var attempt = Cookie()
-        /// The cookie that marks handoff cookies as handled.
+        /// The cookie that marks handoff cookies as already handled.
         package var handled = Cookie()
-        /// The provider's own session cookie.
+        /// The provider's session cookie.
         package var provider = Cookie()
-        /// True if the field contains further cookies of the gateway (`CompanionCookie`).
+        /// True if the field contains other cookies of the gateway (`CompanionCookie`).
         package var hasCompanion = false
 
         package init() {}
@@ -58,10 +58,9 @@ package final class OwnCookies: Sendable {
     /// - Parameters:
     ///   - session: The name of the session cookie.
     ///   - handoff: The names of the cookies in which apps set a transfer token.
-    ///   - attempt: The name of the cookie that repeats a handoff. Like the names of all further cookies of the
-    ///     gateway, `attempt` and `handled` begin with the session cookie's name and `-`.
-    ///   - handled: The name of the cookie that marks handoff cookies as handled.
-    ///   - provider: The name of the provider's own session cookie. `nil` if that cookie is ignored.
+    ///   - attempt: The name of the attempt cookie (`AttemptCookie`). Begins with the session cookie's name and `-`.
+    ///   - handled: The name of the cookie that marks handoff cookies as already handled. Begins like `attempt`.
+    ///   - provider: The name of the provider's session cookie. `nil` if that cookie is ignored.
     package init(session: String, handoff: [String], attempt: String, handled: String, provider: String? = nil) {
         self.session = Array(session.utf8)
         self.handoff = handoff.map { Array($0.utf8) }
@@ -73,7 +72,7 @@ package final class OwnCookies: Sendable {
     /// The kinds of cookies that the gateway recognises.
     package enum Owner { case session, handoff, attempt, handled, companion, provider }
 
-    /// Returns the owner and the value of a cookie-pair. `nil` if the cookie is not the gateway's or provider's.
+    /// Returns the owner and the value of a cookie-pair. `nil` if the cookie belongs to an app.
     @inline(__always)
     private func owner(_ base: Bytes, _ start: Int, _ end: Int) -> (owner: Owner, value: Slice)? {
         guard let equals = memchr(base + start, 0x3D, end - start) else { return nil }
@@ -98,7 +97,7 @@ package final class OwnCookies: Sendable {
         count == name.count && name.withUnsafeBufferPointer { memcmp($0.baseAddress!, bytes, count) == 0 }
     }
 
-    /// Returns the bounds of the cookie-pair at `start` without surrounding spaces, and the end of the pair.
+    /// Returns the trimmed bounds of the cookie-pair at `start`, and the position after the pair.
     @inline(__always)
     private static func pair(_ base: Bytes, _ start: Int, _ end: Int) -> (first: Int, last: Int, next: Int) {
         var next = end
@@ -112,7 +111,7 @@ package final class OwnCookies: Sendable {
         return (first, last, next)
     }
 
-    /// Returns the gateway's cookies in the field value `field` of the buffer at `base`.
+    /// Returns the cookies of the gateway and the provider in the field value `field`.
     package func find(in field: Slice, _ base: Bytes) -> Found {
         var found = Found()
         var position = field.start
@@ -133,8 +132,8 @@ package final class OwnCookies: Sendable {
         return found
     }
 
-    /// Calls `take` with the label and the value of each further cookie of the gateway in `field`. The label is the
-    /// rest of the name after the session cookie's name and `-`.
+    /// Calls `take` for each companion cookie (`CompanionCookie`) in `field`. The label is the rest of the cookie's
+    /// name after the session cookie's name and `-`.
     package func forEachCompanion(in field: Slice, _ base: Bytes, _ take: (_ label: Slice, _ value: Slice) -> Void) {
         var position = field.start
         while position < field.end {
@@ -147,7 +146,7 @@ package final class OwnCookies: Sendable {
         }
     }
 
-    /// Returns the distinct values of the handoff cookies in `field`. Called only if there are such cookies.
+    /// Returns the distinct values of the handoff cookies in `field`.
     package func handoffValues(in field: Slice, _ base: Bytes) -> [Slice] {
         var values: [Slice] = []
         self.forEachValue(of: .handoff, in: field, base) { value in
@@ -156,7 +155,7 @@ package final class OwnCookies: Sendable {
         return values
     }
 
-    /// Calls `take` with each value of the wanted cookie in `field`.
+    /// Calls `take` with each value of the cookies of the kind `wanted` in `field`.
     package func forEachValue(of wanted: Owner, in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
         var position = field.start
         while position < field.end {
@@ -171,11 +170,11 @@ package final class OwnCookies: Sendable {
         return memcmp(base + known.start, base + value.start, value.length) == 0
     }
 
-    /// Calls `keep` in order with each run of bytes of `field` that is not the gateway's, including separators.
+    /// Calls `keep`, in order, with each run of bytes in `field` that the app receives.
     ///
     /// - Parameters:
-    ///   - dropsHandoff: False on routes where the handoff cookie belongs to the app.
-    ///   - dropsProviders: False on routes where the provider's own cookie is not judged.
+    ///   - dropsHandoff: True to remove handoff cookies. False on routes where they belong to the app.
+    ///   - dropsProviders: True to remove the provider's session cookie. False on routes that do not judge the cookie.
     package func forEachKept(
         of field: Slice,
         _ base: Bytes,
@@ -197,8 +196,7 @@ package final class OwnCookies: Sendable {
                     }
             }
             if !isOurs {
-                // The separator between a removed cookie and the first kept pair is dropped. Later pairs keep their
-                // `; `.
+                // The first kept pair has no separator before it. Later pairs keep their `; `.
                 let start = hasKept ? position - 1 : (position == field.start ? position : pair.first)
                 keep(Slice(start, pair.next - start))
                 hasKept = true
@@ -209,8 +207,8 @@ package final class OwnCookies: Sendable {
 }
 
 extension RequestHead {
-    /// Makes `line(.cookie)` return the only `Cookie` line with cookies of the gateway. Returns false if two lines have
-    /// such cookies, because readers could pick different lines.
+    /// Selects the `Cookie` line that contains the gateway's cookies. Returns false if several lines do, because
+    /// readers could choose different lines.
     package func findOwnCookies(_ cookies: OwnCookies, in base: Bytes) -> Bool {
         guard self.hasSeveralCookies else { return true }
         var hasFound = false

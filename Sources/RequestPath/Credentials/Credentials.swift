@@ -2,20 +2,20 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// The credentials in a request before any look-up.
+/// The credentials in a request, before any look-up.
 package struct Credentials: Equatable {
-    /// The credential that is used. An explicit credential has priority over the cookie and never falls back to it.
+    /// The credential that applies. An explicit credential takes precedence over the cookie, even if it is invalid.
     package enum Presented: Equatable {
         case none
         /// `X-Session-Token`, or `Authorization: Bearer` or `DPoP`.
         case explicit(Slice)
-        /// An explicit credential that cannot be a token of the gateway. It is judged and rejected.
+        /// An explicit credential that cannot be a valid token, and the reason to reject it.
         case unusable(Reason)
         case cookie(Slice)
-        /// The provider's own session cookie.
+        /// The provider's session cookie.
         case providerCookie(Slice)
 
-        /// True if a browser sends the credential with every request, including requests that another site causes.
+        /// True if a browser sends the credential with every request, even with a request that another site causes.
         var isAmbient: Bool {
             switch self {
             case .cookie, .providerCookie: true
@@ -27,22 +27,22 @@ package struct Credentials: Equatable {
     package var presented = Presented.none
     package var cookies = OwnCookies.Found()
     package var handoffParameter: HandoffParameter.Found?
-    /// A transfer token that was in the URL or in an app's cookie and is now in the attempt cookie.
+    /// The transfer token in the attempt cookie, moved there from the URL or from an app's cookie.
     package var movedToken: Slice?
-    /// The proof in the attempt cookie that the user has confirmed the moved token. `nil` if the cookie has no proof.
+    /// The proof in the attempt cookie that the user confirmed `movedToken`. `nil` if the cookie contains no proof.
     package var confirmedToken: AttemptCookie.Confirmation?
-    /// True if the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
+    /// True if the credential is in `Authorization: DPoP` and requires a DPoP proof.
     package var isProofScheme = false
-    /// True if `Authorization` is meant for the gateway and is not forwarded.
+    /// True if `Authorization` contains a credential for the gateway. The app does not receive the field.
     package var dropsAuthorization = false
 
-    /// True if the request has a transfer token in any place.
+    /// True if the request contains a transfer token anywhere.
     @inline(__always)
     var hasTransferToken: Bool {
         self.cookies.handoff.isThere || self.handoffParameter != nil || self.movedToken != nil
     }
 
-    /// Reads the credentials of `head`. Fails with a reason if two credentials contradict each other.
+    /// Reads the credentials of `head`. Fails if the head contains two explicit credentials.
     package static func read(
         _ head: RequestHead,
         _ base: Bytes,

@@ -9,10 +9,10 @@ extension EndpointRequest {
     /// Copies the parts of a request that `endpoint` may see. The body is added later.
     ///
     /// - Parameters:
-    ///   - path: The normalised path, as matched by the endpoint.
+    ///   - path: The normalised path, as matched by `endpoint`.
     ///   - cookies: The gateway's cookies on `host`.
-    ///   - address: The client's address, as found with `trusted_proxies`.
-    ///   - design: The design of pages.
+    ///   - address: The client's address, after applying `trusted_proxies`.
+    ///   - design: The design of the gateway's pages.
     package init(
         to endpoint: Endpoint,
         _ head: RequestHead,
@@ -27,7 +27,7 @@ extension EndpointRequest {
         var fields: [(name: String, value: String)] = []
         for index in 0..<head.fields.count {
             let line = head.fields[index]
-            // Fields that only the gateway may set are hidden from its endpoints, too.
+            // Skips credentials (see `PresentedCredentials`) and fields that clients may not set.
             guard !line.isDropped || line.role.isForEndpoints, !line.role.presentsCredential else { continue }
             let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
             fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
@@ -64,7 +64,7 @@ extension EndpointRequest {
 }
 
 extension PassedOn {
-    /// Copies the parts of a forwarded request that the provider needs and `fields` lacks (`ForwardingEndpoint`).
+    /// Copies what a forwarding endpoint (`ForwardingEndpoint`) sends to the provider: the target and the credentials.
     fileprivate init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
         var credentials: [(name: String, value: String)] = []
@@ -89,7 +89,7 @@ extension PassedOn {
 }
 
 extension FieldRole {
-    /// True if the gateway's endpoints get the field, although apps do not get it.
+    /// True if endpoints receive the field although apps do not.
     fileprivate var isForEndpoints: Bool {
         switch self {
         case .upgrade, .native, .userAddress, .wantedPage: true
@@ -97,7 +97,7 @@ extension FieldRole {
         }
     }
 
-    /// True if the content of the field is in `PresentedCredentials`.
+    /// True if `PresentedCredentials` contains the field's value.
     fileprivate var presentsCredential: Bool {
         switch self {
         case .authorization, .cookie, .sessionToken, .dpop: true

@@ -1,10 +1,10 @@
 import Endpoints
 import Pages
 
-/// Decisions that depend on the kind of request that a browser reports (Fetch Metadata).
+/// Classifies requests by the fields in which browsers describe them (Fetch Metadata).
 package enum Navigation {
-    /// True if the request is a top-level page load that may consume a transfer token. HEAD, prefetches, previews and
-    /// subresources may not, because link scanners and browsers request them on their own.
+    /// True if the request may consume a transfer token, because it is a top-level page load. Browsers and scanners of
+    /// links send other requests, such as prefetches and HEAD, without the user's action.
     package static func mayConsume(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard head.knownMethod == .get, !head.isWebSocketUpgrade, head.line(.purpose) == nil else { return false }
         if let mode = head.value(.fetchMode, in: base) {
@@ -16,21 +16,20 @@ package enum Navigation {
         return true
     }
 
-    /// True if the request is a prefetch or preview. The browser requests the page again if the user really opens it.
+    /// True if the request is a prefetch or preview. The browser sends another request if the user opens the page.
     package static func isSpeculative(_ head: RequestHead) -> Bool {
         head.line(.purpose) != nil
     }
 
-    /// True if a messenger or a social network fetches a preview for a user who may follow the link later.
+    /// True if a messenger or social network fetches a link preview. The user may follow the link later.
     package static func isPreview(_ head: RequestHead, _ base: Bytes) -> Bool {
         head.value(.userAgent, in: base).map { LinkPreview.isFetch(userAgent: $0) } ?? false
     }
 
-    /// True if a person sees the answer because a browser loads a page or posts a form. `Sec-Fetch-Mode` decides. Old
-    /// browsers, and all browsers on plain http, do not send it. Then the request must accept HTML and, unlike programs
-    /// that accept everything, not name JSON. Scripts that request HTML identify themselves (`ScriptField`).
+    /// True if a browser loads a page or posts a form, so that a person sees the answer.
     ///
-    /// Sign-in redirects and the pages of refusals depend only on this result.
+    /// `Sec-Fetch-Mode` decides. Without it (old browsers, plain http), the request must accept HTML but not JSON, and
+    /// must have no field of a script (`ScriptField`).
     package static func wantsPage(_ head: RequestHead, _ base: Bytes) -> Bool {
         switch head.knownMethod {
         case .get, .head, .post: break
@@ -39,11 +38,11 @@ package enum Navigation {
         guard !head.isWebSocketUpgrade else { return false }
         if let mode = head.value(.fetchMode, in: base) { return ByteClass.equal(mode, "navigate") }
         guard let accept = head.value(.accept, in: base) else { return false }
-        // Programs send "*/*", which is shorter than the name of any page type.
+        // A quick test: many programs send only `*/*`.
         return accept.count > 3 && Self.acceptsPage(accept) && !Self.isOfScript(head, base)
     }
 
-    /// True if a field shows that a page's script sent the request. Only some libraries add such a field.
+    /// True if a field marks the request as sent by a page's script. Only some libraries mark their requests.
     @inline(__always)
     private static func isOfScript(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let first = head.line(.script) else { return false }
@@ -59,7 +58,7 @@ package enum Navigation {
         return false
     }
 
-    /// True if a person sees the answer, judged by the received lines of a head that is too large to parse.
+    /// Estimates `wantsPage` from the received lines of a head that is too large to parse.
     package static func seemsToWantPage(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var mode: Bool?
         var (accepts, isOfScript) = (false, false)
@@ -76,7 +75,7 @@ package enum Navigation {
         return mode ?? (accepts && !isOfScript)
     }
 
-    /// Returns the position in `languages` of the language that the browser requests; 0 if it requests no language.
+    /// Returns the index in `languages` of the language that the browser prefers. 0 if the request names no language.
     static func language(of head: RequestHead, _ base: Bytes, among languages: [PageLanguage]) -> Int {
         for index in 0..<head.fields.count
         where ByteClass.equal(head.fields[index].name.bytes(in: base), "accept-language") {
@@ -99,7 +98,7 @@ package enum Navigation {
         return acceptsHTML && !acceptsJSON
     }
 
-    /// True if the request announces that it comes from a native app's WebView (`NativeChallenge`).
+    /// True if the request announces a native app's WebView (`NativeChallenge`).
     static func announcesNativeApp(_ head: RequestHead, _ base: Bytes, _ cookies: OwnCookies) -> Bool {
         func isAnnouncement(_ value: Slice) -> Bool {
             value.bytes(in: base).elementsEqual(NativeChallenge.announcement.utf8)
@@ -110,27 +109,25 @@ package enum Navigation {
         cookies.forEachCompanion(in: head.fields[line].value, base) { label, value in
             if label.bytes(in: base).elementsEqual(NativeChallenge.cookieLabel.utf8) { values.append(value) }
         }
-        // If two values differ, one is not the app's.
+        // If values differ, one of them was not set by the app.
         return !values.isEmpty && values.allSatisfy(isAnnouncement)
     }
 
-    /// True if a page of another origin started the navigation: another site, or a sibling domain that may belong to
-    /// others. Excludes navigations of the user (`none`), such as a URL that an app opens.
+    /// True if a page of another origin, possibly a sibling domain, caused the navigation. False if the user or an app
+    /// opened the URL (`Sec-Fetch-Site: none`).
     package static func isCrossSite(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let site = head.value(.fetchSite, in: base) else { return false }
         return !ByteClass.equal(site, "none") && !ByteClass.equal(site, "same-origin")
     }
 }
 
-/// Decides whether another site may have caused a request with the browser's cookie (CSRF).
+/// Decides whether another site may have caused a request that contains the browser's cookie (CSRF).
 package enum CrossSite {
-    /// True if a request with an unsafe method, or an upgrade, is not proven to come from this or a trusted origin.
+    /// True if the request may be forged. This is possible for unsafe methods and upgrades, unless `Sec-Fetch-Site` or
+    /// `Origin` shows this origin or a trusted origin.
     ///
-    /// A browser reports the source of a request in `Sec-Fetch-Site`, or at least in `Origin`. A request with a cookie
-    /// and neither field is rejected: it does not come from a browser that can be protected.
-    ///
-    /// - Parameter isMethodTold: True if the head's method is the client's. Otherwise, an `Origin` implies an unsafe
-    ///   method: browsers send `Origin` with all unsafe methods, but not with a safe method that follows a link.
+    /// - Parameter isMethodTold: False if the client's method is unknown. A request with `Origin` is then treated as
+    ///   unsafe, because browsers send `Origin` with every unsafe method.
     package static func isSuspect(
         _ head: RequestHead,
         _ base: Bytes,

@@ -4,8 +4,8 @@ import Vocabulary
 import Glibc
 #endif
 
-/// The handoff parameter of a query. It is found in one pass and removed without changing other bytes, so the rest of
-/// the query (for example a SAML signature) stays intact.
+/// The query parameter for transfer tokens. It is removed without changing other bytes, because a signature (SAML, for
+/// example) may cover the rest of the query.
 package struct HandoffParameter: Sendable {
     private let name: [UInt8]
 
@@ -34,7 +34,7 @@ package struct HandoffParameter: Sendable {
         return found
     }
 
-    /// Calls `keep` with each run of `query` that is not the handoff parameter, including separators.
+    /// Calls `keep`, in order, with each run of `query` outside the parameter, including separators.
     package func forEachKept(of query: Slice, _ base: Bytes, _ keep: (Slice) -> Void) {
         var hasKept = false
         self.forEachPair(of: query, base) { pair, value in
@@ -44,8 +44,8 @@ package struct HandoffParameter: Sendable {
         }
     }
 
-    /// True if `name=` occurs anywhere in `text`, in any percent-encoding, even a repeated one. Used for the query in
-    /// `Referer`, because it may contain another URL.
+    /// True if `name=` occurs anywhere in `text`, even if percent-encoded several times. Used for `Referer`, because
+    /// its query may contain another URL.
     package func occurs(in text: Slice, _ base: Bytes) -> Bool {
         guard let first = self.name.first else { return false }
         var start = text.start
@@ -65,7 +65,7 @@ package struct HandoffParameter: Sendable {
         return Self.take(0x3D, base, &position, end)
     }
 
-    /// Skips `byte` in plain form or as `%XX`, in which `%` may be encoded again as `%25`.
+    /// Skips `byte`, plain or percent-encoded. The `%` may itself be encoded several times (`%25`).
     @inline(__always)
     private static func take(_ byte: UInt8, _ base: Bytes, _ position: inout Int, _ end: Int) -> Bool {
         guard position < end else { return false }
@@ -81,7 +81,7 @@ package struct HandoffParameter: Sendable {
         return true
     }
 
-    /// Calls `body` with every `&`-separated pair, and with the pair's value if it is the handoff parameter.
+    /// Calls `body` with each `&`-separated pair. `value` is `nil` unless the pair is the handoff parameter.
     private func forEachPair(of query: Slice, _ base: Bytes, _ body: (_ pair: Slice, _ value: Slice?) -> Void) {
         var position = query.start
         while position <= query.end {
@@ -95,7 +95,7 @@ package struct HandoffParameter: Sendable {
     }
 
     private func value(_ base: Bytes, _ start: Int, _ end: Int) -> Slice? {
-        // An app decodes a name before it compares it, so `session%5Ftransfer_token` is the handoff parameter, too.
+        // Apps decode a name before they compare it, so `session%5Ftransfer_token` also matches.
         var index = start
         var matched = 0
         while index < end, base[index] != 0x3D {

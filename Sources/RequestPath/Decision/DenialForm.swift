@@ -2,19 +2,18 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// The form of a denial: a challenge to a native app or a redirect to the sign-in page if that helps a person,
-/// otherwise a status.
+/// How a request is denied: with a redirect to the sign-in page, a challenge to a native app, or a status.
 package enum DenialForm: Equatable, Sendable {
-    /// 303 to the sign-in page, with the demands on the sign-in.
+    /// 303 to the sign-in page, with demands on the sign-in.
     case signIn(SignInDemand)
-    /// The challenge to a native app to hand a session off, because its WebView sent the request (`NativeChallenge`).
+    /// A challenge that asks the native app around a WebView to hand a session off (`NativeChallenge`).
     case challenge
     case unauthorized
     case forbidden
 
     /// - Parameters:
     ///   - session: The session that does not suffice. `nil` if there is no session.
-    ///   - provider: The provider that verifies the sign-in. `nil` if no provider is configured: nobody can sign in.
+    ///   - provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
     ///   - asksApp: True if a native app can hand a session off here.
     package static func of(
         _ denial: Denial,
@@ -32,7 +31,7 @@ package enum DenialForm: Equatable, Sendable {
             case .login: true
             case .unauthorized: false
             }
-        // The browser does not repeat a posted form after the sign-in, so the user gets a refusal.
+        // The browser would not repeat a posted form after the sign-in.
         let isRedirected = mayRedirect && (head.knownMethod == .get || head.knownMethod == .head)
         switch denial {
         case .unauthenticated:
@@ -42,7 +41,7 @@ package enum DenialForm: Equatable, Sendable {
             guard isRedirected, [.requireAAL, .requireMaxAge, .requireOrigin, .requireProvider].contains(reason),
                 let session
             else { return .forbidden }
-            // Passkeys do not work in most WebViews, so the app signs its user in again in the system's browser.
+            // Passkeys do not work in most WebViews, so the app lets its user sign in again in the system's browser.
             if asksApp, session.origin == .transfer, reason.refusal?.challenge == .stepUp,
                 StepUp.helps(route.require, session, provider, now, from: .transfer)
             {
@@ -58,8 +57,8 @@ extension Denial {
     /// Returns the value of `WWW-Authenticate` for the denial. Returns `nil` if the denial has no challenge.
     ///
     /// - Parameters:
-    ///   - isJudged: True if a credential was presented, so that the challenge names the error (RFC 6750 3.1).
-    ///   - isProofScheme: True if the credential came as `DPoP`: the challenge has this scheme, too (RFC 9449 7.1).
+    ///   - isJudged: True if a credential was presented. The challenge then contains an error (RFC 6750 3.1).
+    ///   - isProofScheme: True if the credential came as `DPoP`. The challenge then uses this scheme (RFC 9449 7.1).
     package func challenge(_ require: RequirementSettings, isJudged: Bool, isProofScheme: Bool) -> String? {
         let scheme = isProofScheme ? "DPoP" : "Bearer"
         switch self.reason.refusal?.challenge {
@@ -72,7 +71,7 @@ extension Denial {
             return "\(scheme) " + Refusal.Challenge.text(error + require.signInParameters)
         case .scope:
             let scopes = require.scopes.joined(separator: " ")
-            // A scope has only these bytes (RFC 6749 3.3). A route may name other scopes, but no access token has them.
+            // Other characters are not allowed in a scope (RFC 6749 3.3), so no access token can meet the requirement.
             let areTokens = scopes.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
             return #"\#(scheme) error="insufficient_scope""# + (areTokens ? #", scope="\#(scopes)""# : "")
         }

@@ -3,12 +3,10 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// The right to forward one request. Only `Decision.judge` makes a permit, and the forwarding exchange consumes it.
-///
-/// A request without a permit cannot reach an app, because only a permit makes an upstream head.
+/// The right to forward one request. Only `Decision.judge` creates a permit, and no request reaches an app without one.
 package struct Permit: ~Copyable {
     package let pinnedRoute: Pinned<RouteEntry>
-    /// The session whose identity the app sees. `nil` on public routes, and for anonymous requests to optional routes.
+    /// The session whose identity the app receives. `nil` on public routes, and for anonymous users on optional routes.
     package let session: CachedSession?
 
     fileprivate init(route: RouteEntry, session: CachedSession?) {
@@ -25,14 +23,14 @@ package enum Decision: ~Copyable {
     case denied(Denial)
 }
 
-/// The reason why a request is not forwarded.
+/// Why a request is not forwarded.
 package enum Denial: Equatable, Sendable {
-    /// The user is not signed in: sign-in for a navigation, 401 otherwise.
+    /// The user is not signed in. The answer is a sign-in page for a navigation, otherwise 401.
     case unauthenticated(Reason)
-    /// The user is signed in, but the session does not suffice: 403.
+    /// The user is signed in, but the session does not meet the requirements. The answer is 403.
     case forbidden(Reason)
 
-    /// The reason in either case.
+    /// The reason of either case.
     package var reason: Reason {
         switch self {
         case .unauthenticated(let reason), .forbidden(let reason): reason
@@ -40,31 +38,31 @@ package enum Denial: Equatable, Sendable {
     }
 }
 
-/// The facts for the decision, except for the session, which has already been looked up.
+/// The facts for the decision, except the session.
 package struct Evidence {
-    /// The reason for the denial if there is no session.
+    /// The reason to report if there is no session.
     package var missing: Reason
-    /// True if an explicit credential (bearer, `X-Session-Token`) was presented. It is judged even on optional routes.
+    /// True if an explicit credential (bearer token or `X-Session-Token`) was presented.
     package var isExplicit = false
-    /// True if the session came in a cookie and another site could have caused the request (`CrossSite`).
+    /// True if the session came in a cookie and another site may have caused the request (`CrossSite`).
     package var isCrossSite = false
-    /// The mismatch that the live binding found. `nil` if the device matches or is not checked.
+    /// The mismatch between the session and the device. `nil` if they match or are not compared.
     package var bindingMismatch: Reason?
-    /// The client's certificate. It proves who sends the request, but is not a session. It is lent for the judgement.
+    /// The client's TLS certificate. Not retained, because the client's connection keeps it during the decision.
     package unowned(unsafe) var certificate: ClientCertificate?
     package var now: UnixTime
 }
 
 extension Decision {
-    /// Judges a request against its frozen route. The result is never cached: judging takes a few comparisons.
+    /// Judges a request on its route. The result is never cached, because judging is cheap.
     ///
-    /// - Parameter session: The session that the credential names. `nil` if there is no such session.
+    /// - Parameter session: The session of the presented credential. `nil` if there is none.
     @inline(__always)
     package static func judge(_ route: RouteEntry, _ session: CachedSession?, _ evidence: Evidence) -> Decision {
         if route.isPublic { return .permitted(Permit(route: route, session: nil)) }
         guard let session else {
-            // With optional authentication, an invalid explicit credential is an error, but a missing credential is not
-            // (CVE-2021-21378).
+            // On a route with optional authentication, an invalid explicit credential is an error (CVE-2021-21378). A
+            // missing credential is not.
             if route.settings.auth == .optional, !evidence.isExplicit {
                 return .permitted(Permit(route: route, session: nil))
             }
@@ -79,7 +77,7 @@ extension Decision {
             return .denied(.unauthenticated(.sessionRenewalAmbiguous))
         }
         if route.hasRequirements {
-            // Checked first: another sign-in does not help a client without the certificate.
+            // Checked first, because no sign-in can replace a missing certificate.
             if let certificate = route.settings.require.clientCertificate, !certificate.isMet(by: evidence.certificate)
             {
                 return .denied(.forbidden(.requireClientCertificate))

@@ -3,11 +3,11 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A route's requirements on a session (`require`). `CertificateRequirement` is the requirement on the connection.
+/// Checks a session against a route's requirements (`require`). `CertificateRequirement` is checked separately.
 package enum Requirements {
-    /// Returns the first requirement that `session` does not meet. Returns `nil` if it meets all requirements.
+    /// Returns the first requirement that `session` does not meet. `nil` if it meets all.
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
-        // Checked first: after a sign-in with another provider, the level and groups may differ.
+        // Checked first, because a sign-in with another provider may change the level and the groups.
         if !require.providers.isEmpty, !require.admits(session.identity.realm) { return .requireProvider }
         if let aal = require.aal, session.aal < aal { return .requireAAL }
         if !require.groupsAny.isEmpty {

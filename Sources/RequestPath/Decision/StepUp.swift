@@ -2,17 +2,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Decides whether a new sign-in would give access to a route if the session does not suffice, and which demands the
-/// sign-in must meet. Applies to `require.aal`, `require.max_age`, `require.provider`, and `require.origin` after a
-/// handoff. The user is redirected to the sign-in page only if that helps. Otherwise, the redirect would loop.
+/// Decides whether a new sign-in would meet a route's requirements, and what the sign-in must achieve. Without this
+/// decision, redirects to the sign-in page could loop.
 package enum StepUp {
-    /// The time after a sign-in during which the user is not asked to sign in again, even if the session does not
-    /// suffice.
+    /// The time after a sign-in during which the user is not asked to sign in again.
     package static let recent: Duration = .seconds(3)
 
     /// - Parameters:
-    ///   - provider: The provider for the sign-in. `nil` if no provider is configured: nobody can sign in.
-    ///   - origin: The origin of the next session: the browser, or a native app that hands its new sign-in off.
+    ///   - provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
+    ///   - origin: The origin of the new session: a browser, or a native app that hands off its new sign-in.
     package static func helps(
         _ require: RequirementSettings,
         _ session: Session,
@@ -20,15 +18,14 @@ package enum StepUp {
         _ now: UnixTime,
         from origin: Session.Origin = .browser
     ) -> Bool {
-        // Signing in changes the cookie's session, but not a token that a program presents. An actor for a user cannot
-        // sign in as that user.
+        // A sign-in replaces a browser's session, not a program's token. An actor cannot sign in as the user.
         guard let provider, provider.signsIn, session.kind == .web, session.actor == nil else { return false }
-        // Another provider's user is a different, unknown user. The sign-in page offers only the required providers.
+        // The sign-in page offers only the required providers. The next user is unknown, so a sign-in may help.
         if !require.providers.isEmpty, !require.admits(session.identity.realm) { return true }
-        // After a handoff, the user has signed in to the app but not here, so nothing would be repeated.
+        // After a handoff, the user has signed in to the app but not here, so no sign-in would be repeated.
         if session.origin != .transfer, now.since(session.authenticatedAt) < self.recent {
-            // If the provider learns the required level, a sign-in below it ends with a page (`signin.insufficient`).
-            // Other providers would redirect back at once with an equal session.
+            // A provider that accepts demands ends an insufficient sign-in with a page (`signin.insufficient`). Other
+            // providers would redirect back at once with an equal session.
             guard provider.takesDemands, let aal = require.aal, session.aal < aal else { return false }
         }
         var renewed = session
@@ -39,10 +36,8 @@ package enum StepUp {
         return Requirements.unmet(require, renewed, now) == nil
     }
 
-    /// Returns the demands on the next sign-in, limited to those that the provider can receive and reach. With these
-    /// demands, one sign-in suffices, and a user who cannot reach the level can still sign in.
-    ///
-    /// - Parameter denial: The denial of the request.
+    /// Returns what the next sign-in must achieve, as far as the provider supports it. All demands are made at once, so
+    /// that one sign-in is enough.
     package static func demand(
         _ require: RequirementSettings,
         _ denial: Denial,
@@ -59,8 +54,7 @@ package enum StepUp {
             }
             demand.maxAge = require.maxAge
         }
-        // A provider that learns what is missing asks the user for it. Otherwise, the user must authenticate anew,
-        // which also allows signing in with another account.
+        // If the demand does not tell the provider what is missing, the user must authenticate again.
         if let session, case .forbidden(let reason) = denial {
             let isTold =
                 reason == .requireAAL && demand.aal != nil || reason == .requireMaxAge && demand.maxAge != nil
@@ -72,8 +66,7 @@ package enum StepUp {
 }
 
 extension RequirementSettings {
-    /// The parameters of `/authorize` for the route: everything that the next sign-in must reach, so that one sign-in
-    /// suffices (RFC 9470 3).
+    /// The demands on the next sign-in as parameters of `/authorize` (RFC 9470 3).
     var signInParameters: [(name: String, value: String)] {
         [("acr_values", self.aal?.rawValue), ("max_age", self.maxAge.map { "\($0.components.seconds)" })]
             .compactMap { (name, value) in value.map { (name: name, value: $0) } }

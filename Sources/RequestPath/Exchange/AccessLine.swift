@@ -8,12 +8,12 @@ import Vocabulary
 
 /// The access line of an exchange.
 extension ExchangeRecord {
-    /// Writes the access line. Mutating, because a call that only reads would copy the large record.
+    /// Writes the access line. Mutating, because a nonmutating call would copy the large record.
     ///
     /// - Parameters:
     ///   - client: The client's address as text.
-    ///   - connection: The facts about the client from the opening of its connection. `nil` if there are none.
-    ///   - dialect: The dialect of the check. `nil` if the request is not a check.
+    ///   - connection: What is known about the client from the opening of its connection. `nil` if nothing.
+    ///   - dialect: The dialect of the check. `nil` if the request is not a check (forward auth).
     mutating func write(
         to accessLog: AccessLog,
         client: [UInt8],
@@ -21,7 +21,7 @@ extension ExchangeRecord {
         asked dialect: AuthorizationDialect?
     ) {
         let reason = self.reason ?? self.note ?? self.absence
-        // Creates no `String`, because most requests are logged.
+        // Creates no `String`, for speed.
         (self.log.bytes ?? ByteBuffer()).withUnsafeReadableBytes { bytes in
             self.requestID.withBytes { requestID in
                 client.withUnsafeBytes { client in
@@ -85,12 +85,12 @@ extension ExchangeRecord {
         entry.duration = self.nanoseconds / 1000
     }
 
-    /// Returns the log's word for a token that was refused before its look-up. Returns `nil` for other reasons.
+    /// Returns the log's word for a transfer token that was refused before its look-up. `nil` for other reasons.
     private static func handoffWord(_ reason: Reason) -> String? {
         reason.rawValue.hasPrefix("handoff.") ? TransferTokenResult.refused.rawValue : nil
     }
 
-    /// The result of the route's own check of the session's device. `nil` if the device was not checked.
+    /// The result of comparing the session with the device. `nil` if they were not compared.
     @inline(__always) private var liveBinding: JudgedBinding? {
         guard let mode = self.route?.settings.liveBinding, mode != .none else { return nil }
         let outcome = JudgedBinding.Outcome(self.reason) ?? (self.session == nil ? nil : .match)

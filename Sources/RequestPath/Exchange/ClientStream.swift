@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// The client's side of one exchange: an HTTP/1 connection, or a stream of a connection with many streams. Only this
-/// side knows how messages are framed and whether the connection is kept.
+/// The client's side of one exchange: an HTTP/1 connection or an HTTP/2 stream. It frames the messages and decides
+/// whether the connection is kept.
 ///
 /// ```
 ///   request    Exchange.begin(head) ─▶ takeBody ... bodyCame(.end)         as far as Exchange.bodyDemand accepts it
@@ -13,67 +13,66 @@ package import NIOCore
 package protocol ClientStream: AnyObject {
     /// The protocol of the request for the log, such as `HTTP/1.1`.
     var version: StaticString { get }
-    /// True if any 2xx opens the requested WebSocket, as over HTTP/2 (RFC 8441 5). Over HTTP/1, only 101 does.
+    /// True if any 2xx opens the requested WebSocket (HTTP/2, RFC 8441 5). False if only 101 does (HTTP/1).
     var opensBySuccess: Bool { get }
-    /// True if more bytes may be written. Otherwise, `Exchange.clientTakesBytes` is called later.
+    /// True if more bytes may be written. When this becomes true again, the stream calls `Exchange.clientTakesBytes`.
     var isWritable: Bool { get }
-    /// The number of written bytes that the client has not acknowledged. After a failure of the connection, the number
-    /// of lost bytes. Costs a system call.
+    /// The number of written bytes that the client has not acknowledged, or that were lost when the connection failed.
+    /// Costs a system call.
     var unacknowledgedBytes: Int { get }
-    /// The number of written bytes of this answer that wait for the client. May cost a system call.
+    /// The number of this answer's bytes that wait for the client. May cost a system call.
     var waitingBytes: Int { get }
 
     // MARK: The request's body
 
-    /// Asks the client to send the body, if the client waits for this (RFC 9110 10.1.1).
+    /// Asks the client to send the body if it waits for "100 Continue" (RFC 9110 10.1.1).
     func askForBody()
-    /// Stops reading the body until `resumeReading`. Bytes that were read before may still be handed over.
+    /// Stops reading the body until `resumeReading`. Bytes that are already read may still be delivered.
     func pauseReading()
     /// Continues reading.
     func resumeReading()
-    /// Hands over the received part of the body, as far as the exchange accepts it.
+    /// Delivers the received part of the body, as far as the exchange accepts it.
     func passBody()
 
     // MARK: The answer
 
-    /// Sends an interim answer of the app, unless the client could not read it.
+    /// Sends an interim answer of the app if the client can read it.
     func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
-    /// Begins the app's answer. It is sent with the next `flush` or `complete`.
+    /// Begins the app's answer. The head is sent with the next `flush` or `complete`.
     func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
-    /// Queues the next `count` bytes of `content` as part of the answer, until `flush` or `complete`.
+    /// Appends the next `count` bytes of `content` to the answer. They are sent with the next `flush` or `complete`.
     func write(_ count: Int, of content: inout ByteBuffer)
-    /// Sends everything that was written. If the client turns out to be gone, the exchange ends during this call.
+    /// Sends all written bytes. If the client turns out to be gone, the exchange ends during this call.
     func flush()
-    /// Sends everything that was written and ends the answer. The stream calls `Exchange.answerSent` when the system
-    /// has accepted everything, and then handles the rest of the request. The next exchange may begin during this call.
+    /// Sends all written bytes and ends the answer. The stream calls `Exchange.answerSent` when the system has accepted
+    /// them, possibly during this call, and the next exchange may begin.
     func complete()
-    /// Ends the answer as `complete` does, with these trailers. The trailers are dropped if the answer cannot carry
-    /// them or the client has not asked for trailers.
+    /// Ends the answer like `complete`, with trailers if the client accepts them.
     func complete(with trailers: Trailers)
-    /// Sends one of the gateway's own answers and ends it as `complete` does. `hasContent` is false if there is no
-    /// content or only the head was requested. The stream may read the rest of the request's body first.
+    /// Sends an answer by the gateway and ends it like `complete`, perhaps after reading the rest of the request's
+    /// body. `hasContent` is false if only the head is sent.
     func answer(_ head: LocalAnswerHead, hasContent: Bool)
-    /// Ends the exchange in the middle of the answer. The client must be able to see that the answer is incomplete.
+    /// Ends the exchange during the answer, so that the client notices the incomplete answer.
     func abort()
 
     // MARK: Sessions and tunnels
 
-    /// Called when the request belongs to a live session.
+    /// Reports that the request belongs to a live session.
     func signedIn()
-    /// Called when the app has agreed to an upgrade and its answer has been sent. From now on, the stream hands over
-    /// all bytes with `Exchange.tunnelToUpstream`, beginning with bytes that followed the request.
+    /// Begins the tunnel after an upgrade. From then on, the stream passes all bytes to `Exchange.tunnelToUpstream`,
+    /// including received bytes after the request.
     func beginTunnel()
     /// Sends bytes of a tunnel.
     func tunnel(_ bytes: ByteBuffer)
 }
 
-/// The treatment of received bytes of a request's body.
+/// What to do with received bytes of a request's body.
 package enum BodyDemand {
-    /// Hand them over.
+    /// Deliver them.
     case now
     /// Keep them until `passBody`.
     case soon
-    /// Keep them and read nothing more, because the exchange waits.
+    /// Keep them and stop reading.
     case wait
 }
 
@@ -82,6 +81,6 @@ extension ClientStream {
 
     package func complete(with trailers: Trailers) { self.complete() }
 
-    /// True if the stream is one of several on its connection. The version of HTTP/2 has no minor number.
+    /// True if the stream is one of several on its connection. The test relies on the length of `HTTP/2`.
     var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }
 }

@@ -8,7 +8,7 @@ import Vocabulary
 
 /// Sends the gateway's own answers.
 extension Exchange {
-    /// Sends one of the gateway's own answers and ends the exchange.
+    /// Sends an answer by the gateway and ends the exchange.
     func answer(_ answer: LocalAnswer) {
         let answer = self.configuration.placing(self.inFormat(answer))
         let lines = self.record.extraLines + [self.record.crossOriginLines]
@@ -22,26 +22,26 @@ extension Exchange {
         }
     }
 
-    /// Returns the URL of the sign-in page for a refusal. `nil` if the host has no sign-in page or is unknown.
+    /// Returns the URL of the host's sign-in page. `nil` if the host has none or is unknown.
     private func signInURL(_ answer: LocalAnswer, _ origin: String?) -> String? {
         guard let origin, self.configuration.provider(of: self.record.host)?.signsIn == true else { return nil }
         return origin + self.configuration.settings.pages.path(answer.response.signIn ?? SignInPath.path)
     }
 
-    /// Sends the answer with these field lines, each with its CRLF.
+    /// Sends an answer with these field lines, each with its CRLF.
     func send(_ answer: LocalAnswer, _ lines: [UInt8]) {
         guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         var answer = answer
         if self.facts.isWebSocket, self.wouldOpen(answer.response.status, on: stream) {
             answer = .problem(.requestProtocol, requestID: self.record.requestID)
         }
-        // A proxy may send only the length of its client's body. Then the next check would be read as the body.
+        // A proxy may send its client's `Content-Length` without the body. Its next check would be read as the body.
         if self.service == .checks, self.facts.hasBody { answer.closes = true }
         self.releaseWaiting()
         self.releaseUpstreamHead()
         self.record.status = answer.response.status
         self.facts.hasBegunAnswer = true
-        // Bytes that arrive during the write do not belong to this exchange, and the write may end the exchange.
+        // Bytes that arrive from now on do not belong to this exchange, and writing may end the exchange.
         self.phase = .ending
         self.exchangeNumber &+= 1
         self.facts.endReason = answer.response.reason
@@ -54,7 +54,7 @@ extension Exchange {
         )
     }
 
-    /// Puts a refusal into the client's format: the envelope of the endpoint's protocol, or a page for a person.
+    /// Returns a refusal in the format of the endpoint's protocol, or as a page for a person.
     private func inFormat(_ answer: LocalAnswer) -> LocalAnswer {
         if let envelope = self.record.judge.findings.envelope {
             return answer.enclosed(in: envelope, requestID: self.record.requestID)
@@ -72,7 +72,7 @@ extension Exchange {
 
     // MARK: A collected body
 
-    /// Collects the request's body for `endpoint`, or for the check if `endpoint` is `nil`.
+    /// Collects the request's body for `endpoint`. If `endpoint` is `nil`, the body belongs to a check.
     func collectBody(atMost limit: Int) {
         self.collected = []
         self.collectedLimit = limit
@@ -104,7 +104,7 @@ extension Exchange {
         self.collectBody(atMost: pending.endpoint.bodyLimit)
     }
 
-    /// Runs the endpoint in a task, and answers on the loop.
+    /// Calls the endpoint in a task and sends its answer on the loop.
     private func callEndpoint() {
         guard let pending = self.endpoint else { return }
         var request = pending.request
@@ -136,10 +136,9 @@ extension Exchange {
 
     // MARK: The end of an exchange
 
-    /// Sends the last written bytes, and ends the exchange when the system has accepted them. Until then, the client
-    /// may be slow. Bytes that the client never accepts are not counted.
+    /// Sends the last written bytes. The exchange ends when the system has accepted them.
     ///
-    /// - Parameter reason: The reason why the answer is incomplete. `nil` if the answer is complete.
+    /// - Parameter reason: Why the answer is incomplete. `nil` if it is complete.
     func finish(_ reason: Reason? = nil) {
         if let stream = self.stream { self.finish(on: stream, reason) }
     }
@@ -152,14 +151,14 @@ extension Exchange {
         if let trailers { stream.complete(with: trailers) } else { stream.complete() }
     }
 
-    /// Called when the system has accepted all bytes for the client. This ends the exchange.
+    /// Ends the exchange. Called when the system has accepted all bytes for the client.
     package func answerSent() {
         guard self.phase == .ending else { return }
         self.conclude(self.facts.endReason)
         self.phase = .idle
     }
 
-    /// Records the end of the exchange in the metrics and the access log.
+    /// Records the end of the exchange in the metrics, the access log and the trace.
     func conclude(_ reason: Reason?) {
         guard self.facts.isOpen else { return }
         self.facts.isOpen = false
@@ -176,7 +175,7 @@ extension Exchange {
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {
-            // The request has lasted for a while, so its last bytes may be another use of the session.
+            // The last bytes of a long request may be another use of the session.
             self.noteUse()
             self.loop.sessions?.holders.remove(self)
         }
@@ -186,9 +185,8 @@ extension Exchange {
     }
 }
 
-/// A request to one of the gateway's endpoints. Its body is collected on the loop. A task then answers it on the same
-/// loop, except for work that takes long (`offLoop`). The task is cancelled when the client leaves, unless the endpoint
-/// may have used up a single-use value.
+/// A request to one of the gateway's endpoints. If the client leaves, the task is cancelled unless the endpoint may
+/// have consumed a single-use value.
 final class PendingEndpoint {
     let endpoint: Endpoint
     let request: EndpointRequest

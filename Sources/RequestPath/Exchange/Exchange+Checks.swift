@@ -4,11 +4,10 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// Answers checks, in which a proxy asks whether a request of its client is allowed. The request is judged like any
-/// other request. Only the judged head and the use of the permit differ.
+/// Answers checks: questions of other proxies whether a request of their client is allowed (forward auth).
 extension Exchange {
-    /// True if the request is not a check, but a browser's request for one of the gateway's own pages. Some proxies
-    /// send checks and such requests to one address.
+    /// True if the request is not a check but a browser's request for one of the gateway's pages. Some proxies send
+    /// both to the same listener.
     func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         self.check = nil
         self.checkResult = .denied
@@ -28,15 +27,15 @@ extension Exchange {
         return isPage
     }
 
-    /// True if the peer's address and, if required, the peer's certificate belong to a proxy that may send checks.
+    /// True if the peer may send checks, by its address and, if required, its certificate.
     private func mayAsk(_ profile: AuthorizationProfile) -> Bool {
         profile.peers.contains(self.peer)
             && profile.settings.peerCertificate?.isMet(by: self.client?.certificate) != false
     }
 
-    /// Judges the request that a check describes. First collects the check's body if the form of the check requires it.
+    /// Judges the request that a check describes, after collecting the check's body if its form requires this.
     ///
-    /// - Parameter buffer: A buffer that begins with the bytes of the check. These bytes are removed.
+    /// - Parameter buffer: A buffer that begins with the check. The check's bytes are removed.
     func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         let check = self.loop.takeRequestHead()
         var bytes = self.loop.takeBuffer()
@@ -65,14 +64,14 @@ extension Exchange {
         self.judge(bytes, unless: refusal, by: configuration)
     }
 
-    /// Judges the request that a check describes, after the check's body has been collected.
+    /// Judges the request that a check describes. Called after the check's body has been collected.
     func checkCollected() {
         guard let check = self.waitingHead, let input = self.waitingBytes, let form = self.check,
             let profile = self.configuration.authorization
         else { return }
         let (body, configuration) = (self.collected, self.configuration)
         self.collected = []
-        // The body has been read completely, so another check may follow.
+        // The connection can carry another check, because the body has been read completely.
         self.facts.hasBody = false
         var bytes = self.loop.takeBuffer()
         let refusal = input.withUnsafeReadableBytes { input -> Reason? in
@@ -88,11 +87,11 @@ extension Exchange {
         self.judge(bytes, unless: refusal, by: configuration)
     }
 
-    /// Judges the original request of a check. The head of this request has been parsed into the loop's head.
+    /// Judges the request that a check describes. Its parsed head is the loop's head.
     ///
     /// - Parameters:
     ///   - bytes: The bytes of the head.
-    ///   - refusal: The reason why there is no head. `nil` if the head was parsed.
+    ///   - refusal: Why there is no head. `nil` if there is one.
     private func judge(_ bytes: ByteBuffer, unless refusal: Reason?, by configuration: PathConfiguration) {
         if let refusal {
             self.loop.giveBack(bytes)
@@ -105,7 +104,7 @@ extension Exchange {
         self.take(step)
     }
 
-    /// Finds the form of a check. The form of the answer depends on it, too.
+    /// Finds the form of a check and records it for the answer.
     @inline(__always)
     private func findForm(
         of check: RequestHead,
@@ -120,9 +119,9 @@ extension Exchange {
         return (form, profile)
     }
 
-    /// Converts a check into the head of the original request, parsed into the loop's head.
+    /// Parses the request that a check describes into the loop's head.
     ///
-    /// - Parameter body: The collected body of the check. Empty if its form does not collect a body.
+    /// - Parameter body: The collected body of the check. Empty if the form collects no body.
     @inline(__always)
     private func read(
         _ check: RequestHead,
@@ -153,14 +152,14 @@ extension Exchange {
             requestID: self.record.requestID,
             fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
         )
-        // The check itself was well-formed, so another check may follow.
+        // The check itself was well-formed, so the connection can carry another one.
         answer.closes = false
         self.answer(answer)
     }
 
     /// Returns the form of a check that cannot be parsed. `nil` if the peer may not send checks or the path is unknown.
     ///
-    /// - Parameter bytes: The bytes where a head was expected.
+    /// - Parameter bytes: The bytes received instead of a head.
     func form(ofUnparsed bytes: ByteBuffer, by configuration: PathConfiguration) -> CheckForm? {
         guard self.service == .checks, let profile = configuration.authorization, self.mayAsk(profile) else {
             return nil
@@ -170,7 +169,7 @@ extension Exchange {
         }
     }
 
-    /// Uses the permit of a check: writes the fields for the app into the answer.
+    /// Uses the permit of a check to write the answer with the fields for the app.
     @inline(never)
     func report(
         _ permit: consuming Permit,

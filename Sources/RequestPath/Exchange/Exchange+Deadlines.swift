@@ -4,8 +4,7 @@ import Settings
 import Transport
 import Vocabulary
 
-/// Checks the deadlines of an exchange. Each loop checks all its exchanges four times a second. This is cheaper than a
-/// timer for each request, and exact enough for deadlines in seconds.
+/// Checks the deadlines of an exchange four times a second. This is cheaper than a timer for each request.
 extension Exchange {
     /// Ends the exchange if a deadline has passed.
     package func sweep(_ now: NIODeadline) {
@@ -20,7 +19,7 @@ extension Exchange {
         case .tunnel:
             self.sweepTunnel(now)
         case .connecting:
-            // The pool ends requests to an unreachable app. This deadline is for an app that accepts few connections.
+            // The pool ends requests to unreachable apps. This deadline is for apps that accept connections slowly.
             if now >= self.facts.responseDeadline + self.configuration.timeouts.queue {
                 self.upstreamFailed(.gatewayOverloaded)
             }
@@ -35,17 +34,17 @@ extension Exchange {
         }
     }
 
-    /// Checks a client that accepts no more bytes. The client may be slow, but must accept some bytes within the write
-    /// timeout. Meanwhile the app is not read, so the app's deadlines do not apply.
+    /// Checks a client that accepts no more bytes. It must accept some bytes within the write timeout. The app's
+    /// deadlines do not apply, because the app is not read.
     private func sweepClient(_ now: NIODeadline) {
         let waiting = self.stream?.unacknowledgedBytes ?? 0
         if self.facts.clientOutput.isStuck(waiting, now: now, limit: self.configuration.timeouts.write) {
             return self.abort(self.facts.endReason ?? .requestTimeout)
         }
         guard self.record.isAppsAnswer else { return }
-        // The content of an event stream was checked when it arrived.
+        // The content of an event stream is checked when it arrives.
         if self.facts.clientOutput.hasTaken, !self.facts.isEventStream { self.facts.hasPayload = true }
-        // A client that reads slowly must not keep a stream beyond the end of its session.
+        // A slow client must not keep a stream beyond the end of its session.
         if self.facts.endReason == nil { self.checkSession() }
     }
 
@@ -53,7 +52,7 @@ extension Exchange {
         if self.stream?.isWritable == false { return self.sweepClient(now) }
         let timeouts = self.configuration.timeouts
         if !self.facts.isRequestWhole, let upstream = self.upstream, !upstream.isWritable {
-            // An app may be slow, too, but must read some bytes within the write timeout.
+            // The app must read some bytes within the write timeout.
             if self.facts.appOutput.isStuck(upstream.unacknowledgedBytes, now: now, limit: timeouts.write) {
                 self.reportSlow("it has read no byte of a request's body within timeouts.write", timeouts.write)
                 return self.upstreamTimedOut()
@@ -73,14 +72,14 @@ extension Exchange {
         self.checkSession()
     }
 
-    /// Checks a request before its answer has begun.
+    /// Checks a request whose answer has not begun.
     private func sweepRequest(_ now: NIODeadline) {
         if !self.facts.isRequestWhole {
             guard self.isBodyTooSlow(now) else { return }
             self.dropUpstream()
             return self.answer(.problem(.requestTimeout, requestID: self.record.requestID, closes: true))
         }
-        // The time for the answer begins when the app has the request. Until then, megabytes may be in transit.
+        // The time for the answer begins when the app has received the request. A large body may take long.
         if self.record.bytesIn > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
             let waiting = upstream.unacknowledgedBytes
             self.facts.isRequestTaken = waiting == 0
@@ -95,9 +94,9 @@ extension Exchange {
         }
     }
 
-    /// Reports to the operator the limit that the app has exceeded, and the route, at most once a minute for each app.
+    /// Reports to the operator that the app has exceeded a time limit, at most once a minute for each app.
     ///
-    /// - Parameter sentence: A sentence that ends with the key of the limit.
+    /// - Parameter sentence: What has happened. Ends with the settings key of the limit.
     private func reportSlow(_ sentence: String, _ limit: TimeAmount) {
         guard let route = self.record.route, let index = route.upstreamIndex, let notify = self.loop.onUpstreamNotice
         else { return }
@@ -119,7 +118,7 @@ extension Exchange {
         self.upstreamFailed(.upstreamTimeout)
     }
 
-    /// True if the body's average rate since the request began is below the minimum and the grace period is over.
+    /// True if the average rate of the body is too low after the grace period.
     private func isBodyTooSlow(_ now: NIODeadline) -> Bool {
         let timeouts = self.configuration.timeouts
         let elapsed = now - self.record.startedAt
@@ -128,7 +127,7 @@ extension Exchange {
         return self.record.bytesIn < seconds * timeouts.bodyRate
     }
 
-    /// Registers a permitted request that lasts, so that the end of its session can find it.
+    /// Registers a permitted request with its session, so that the end of the session ends the request.
     func holdSession() {
         guard self.holderPlace < 0, let session = self.record.session else { return }
         switch self.phase {
@@ -138,17 +137,17 @@ extension Exchange {
         }
     }
 
-    /// Records a use of the session if content was forwarded and content is a use (`session.idle_counts`).
+    /// Records a use of the session if content was forwarded (`session.idle_counts: traffic`).
     func noteUse() {
         guard let session = self.record.session else { return }
-        // Reset even if no use is due now, so that old content causes no use later.
+        // Reset in any case, so that old content is not counted later.
         let hasPayload = self.tunnel?.takeData() ?? self.facts.hasPayload
         self.facts.hasPayload = false
         guard hasPayload, self.configuration.settings.session.idleCounts == .traffic else { return }
         self.loop.sessions?.resolver.noteUse(of: session, now: self.loop.sessionNow)
     }
 
-    /// Ends a stream if its session has ended, or the client's certificate has expired, since the request was judged.
+    /// Ends the stream if its session has ended or the client's certificate has expired.
     func checkSession() {
         if self.record.judge.findings.certificate != nil, self.client?.hasExpired(at: self.loop.wallNow) == true {
             return self.certificateExpired()

@@ -5,10 +5,9 @@ import Settings
 import Transport
 package import Vocabulary
 
-/// Drives the exchange with the app: sends the request, passes the answer on, and handles failures.
+/// The app's side of an exchange: sends the request, forwards the answer, and handles failures.
 extension Exchange: AnswerReceiver, StreamWaiter {
-    /// Uses the permit: writes the head for the app. `take` sends the head when the client's bytes are no longer
-    /// borrowed.
+    /// Uses the permit to write the head for the app. `take` then sends the head.
     func forward(_ permit: consuming Permit, _ identity: consuming IdentityLines?, _ given: JudgingContext) -> Step {
         guard let host = self.record.pinnedHost else { preconditionFailure("a request of no host is permitted") }
         if self.record.judge.findings.isAssertionDue, let session = self.record.session {
@@ -33,20 +32,20 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         return .forward
     }
 
-    /// The client's address as text: the address that trusted proxies report, or otherwise the peer's.
+    /// The client's address as text, as reported by trusted proxies or else the peer's.
     var clientText: [UInt8] {
         guard let client = self.record.clientAddress, client != self.peer else { return self.peerText }
         return Array(client.description.utf8)
     }
 
-    /// The time that the request waits for the first bytes of a body with a declared length before it occupies a stream
-    /// to the app. After that, the app gets the request, because it may answer without the body.
+    /// How long a request waits for the first bytes of a body with a declared length, without a stream to the app.
+    /// Afterwards, the app receives the head alone, because it may answer without the body.
     static let bodyPatience = TimeAmount.seconds(1)
 
-    /// True while the request waits for the first byte of its body before it gets a stream to the app.
+    /// True while the request waits for the first bytes of its body.
     package var awaitsBody: Bool { self.phase == .expecting }
 
-    /// Asks the client for the body. Until it arrives, for at most `bodyPatience`, the request occupies no stream.
+    /// Asks the client for the body and waits for it, for at most `bodyPatience`.
     func expectBody() {
         self.phase = .expecting
         self.facts.waitDeadline = self.loop.now + Self.bodyPatience
@@ -55,17 +54,17 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.process()
     }
 
-    /// Called when bytes of the body have arrived, before they are consumed.
+    /// Continues a request that has waited for its body. Called before the bytes are consumed.
     package func bodyArrives() {
         guard self.phase == .expecting, let pool = self.facts.pool else { return }
-        // The session may have ended meanwhile.
+        // The session may have ended while the request waited.
         if let session = self.record.session, self.loop.sessions?.resolver.cache.hasEnded(session) == true {
             return self.upstreamFailed(.gatewayOverloaded)
         }
         self.takeStream(of: pool)
     }
 
-    /// Sends the request on a stream to the app, as soon as one is available.
+    /// Sends the request on a free stream, or waits for one.
     func takeStream(of pool: any AppPool) {
         self.awaitResponse(from: self.loop.now)
         if let free = pool.takeStream(for: self) {
@@ -76,7 +75,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// Waits for a stream. Holds the session, which may end meanwhile even if the cache no longer contains it.
+    /// Waits for a stream and registers the request, so that the end of its session can find it.
     func awaitStream(of pool: any AppPool) {
         self.phase = .connecting
         self.holdSession()
@@ -95,7 +94,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     package var isQueued: Bool { self.phase == .queued }
     package var isRepeatable: Bool { self.facts.method.isIdempotent && !self.facts.hasBody }
 
-    /// The client's address for limits. `nil` if a trusted proxy names no client.
+    /// The client's address for limits. `nil` if a trusted proxy reports no client.
     var clientKey: AddressKey? {
         let address = self.record.clientAddress ?? self.peer
         return self.configuration.clientAddress.trusts(address) ? nil : AddressKey(of: address)
@@ -133,7 +132,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     }
 
     package func upstreamReady(_ free: any FreeStream, isReused: Bool) {
-        // The session may have ended while the request waited (`holdSession`).
+        // The session may have ended while the request waited.
         if let session = self.record.session, self.loop.sessions?.resolver.cache.hasEnded(session) == true {
             free.close()
             return self.upstreamFailed(.gatewayOverloaded)
@@ -149,7 +148,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
 
     func send(on free: any FreeStream) {
         guard free.isUsable else {
-            // The stream has closed meanwhile, so another stream is requested.
+            // The stream has closed since it was chosen.
             free.close()
             self.record.upstreamReused = false
             if self.record.trace != nil { self.attemptFailed(.upstreamReset) }
@@ -171,15 +170,15 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// Called just before the head is sent, so that the received part of the body is sent with it. The body is not
-    /// consumed earlier: if the stream fails before, head and body can be sent on another stream.
+    /// Called just before the head is sent, so that the received part of the body is sent with it. If the stream fails
+    /// before this call, the request can be sent on another stream.
     package func headLeaves() {
         if !self.facts.isRequestWhole { self.process() }
     }
 
     /// Forwards the received part of the request's body to the app.
     ///
-    /// - Parameter trailers: The trailers after the body. `nil` if the body has no trailers.
+    /// - Parameter trailers: The trailers after the body. `nil` if there are none.
     func forwardBody(_ progress: BodyProgress, _ trailers: Trailers? = nil) {
         guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
@@ -205,7 +204,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// Refuses a body that is malformed or too large. The app sees an incomplete request, never a shorter complete one.
+    /// Refuses a malformed or too large body. The app sees an incomplete request, never a shorter complete one.
     func refuseBody(_ reason: Reason) {
         self.dropUpstream()
         if self.facts.hasBegunAnswer { return self.abort(reason) }
@@ -233,7 +232,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.awaitResponse(from: self.loop.now)
     }
 
-    /// Removes the request from the queue, if it is queued.
+    /// Removes the request from the queue.
     func leaveQueue() {
         guard self.phase == .queued else { return }
         self.phase = .connecting
@@ -248,8 +247,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
 
     // MARK: The answer
 
-    /// Forwards an interim answer, such as 103 (RFC 8297), if the client can read it before the final answer. Many
-    /// WebSocket clients cannot. A hint that cannot be sent now is dropped, because it is useless later.
+    /// Forwards an interim answer (103, RFC 8297) if it can be sent now. Many WebSocket clients cannot read it.
     package func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer) {
         guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.record.route,
             route.settings.earlyHints, let host = self.record.host, let upstream = route.upstreamIndex
@@ -272,14 +270,14 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
         route.use { route in
             host.use { host in
-                // The configuration is not replaced before the next request begins.
+                // The exchange keeps this configuration until the next request.
                 Pinned(self.configuration).use { self.begin(head, buffer, route, host, by: $0, on: stream) }
             }
         }
     }
 
-    /// True if this status opens a tunnel to which the app has not agreed. A page would arrive as WebSocket frames,
-    /// even for a script of another origin that could not read the page otherwise.
+    /// True if the status would open a tunnel that the app did not accept. A script of another origin could then read a
+    /// page as WebSocket frames.
     func wouldOpen(_ status: Int, on stream: any ClientStream) -> Bool {
         stream.opensBySuccess && 200..<300 ~= status
     }
@@ -341,25 +339,24 @@ extension Exchange: AnswerReceiver, StreamWaiter {
                     route
                 )
             }
-            // A local variable for the app would count a reference to it.
+            // A local variable for the app would retain it.
             stream.begin(AnswerHead(head, base, of: configuration.targets[upstream], on: host), changes)
         }
     }
 
-    /// Returns the gateway's changes to the app's own fields.
+    /// Returns the changes to the app's answer.
     @inline(__always)
     private func changes(on route: RouteEntry) -> AnswerChanges {
         var changes = AnswerChanges(requestID: self.record.requestID)
         changes.keepsIdentityNames = route.leavesSessionToken
         if route.changesAnswers { changes.route = Pinned(route) }
-        // The gateway's cookies are for one browser. `Set-Cookie` alone does not keep a shared cache from giving them
-        // to other browsers (RFC 9111 7.3).
+        // Shared caches may store answers with `Set-Cookie` (RFC 9111 7.3) and send the cookies to other browsers.
         changes.marksPrivate =
             route.settings.cachePrivate && (self.record.session != nil || !self.record.extraLines.isEmpty)
         return changes
     }
 
-    /// Begins an answer in which references are changed to public references.
+    /// Begins an answer in which references to the app become public ones.
     private func beginReferences(_ head: ResponseHead, _ base: Bytes, _ answer: AnswerHead, _ route: RouteEntry) {
         answer.use { _, _, origin, publicOrigin in
             self.multistatus = MultistatusBody(
@@ -370,7 +367,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         head.forgetLength()
     }
 
-    /// Changes the references in the next `count` bytes of the answer and passes the bytes on.
+    /// Replaces references in the next `count` bytes of the answer and sends the bytes.
     private func passReferences(_ count: Int, of content: inout ByteBuffer, to stream: any ClientStream) {
         self.facts.hasPayload = true
         guard let bytes = content.readSlice(length: count) else { return }
@@ -379,7 +376,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.send(&changed, on: stream)
     }
 
-    /// Passes on the rest of an answer in which references are changed.
+    /// Sends the rest of an answer in which references are replaced.
     private func endReferences(on stream: any ClientStream) {
         var rest = ByteBuffer()
         self.multistatus?.end(into: &rest)
@@ -394,7 +391,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         stream.write(count, of: &content)
     }
 
-    /// Looks for events in an event stream. Comments only keep the connection open and are not events (HTML 9.2.6).
+    /// Looks for events in an event stream. Comments only keep the connection open (HTML 9.2.6).
     private func lookForEvents(_ count: Int, in content: ByteBuffer) {
         content.withUnsafeReadableBytes { bytes in
             let bytes = UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count])
@@ -422,7 +419,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         if self.record.trace != nil { self.attemptEnded() }
         if self.facts.content == .multistatus {
             self.endReferences(on: stream)
-            // The client may have left during this call.
+            // The client may have left during the previous call.
             guard self.phase == .exchange else { return }
         }
         self.finish(on: stream, trailers: trailers)
@@ -447,8 +444,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.process()
     }
 
-    /// Called when the app sent bytes before the request. On a kept connection, these bytes belong to an earlier
-    /// exchange, and the request is sent on another stream. On a new connection, the bytes are not HTTP.
+    /// Called when the app sent bytes before the request. On a reused connection, they belong to an earlier exchange,
+    /// so the request is sent on another stream. On a new connection, they are not HTTP.
     package func upstreamSpokeFirst() {
         let failed = self.upstream
         self.upstreamHead = failed?.takeBack()
@@ -471,11 +468,11 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.retry(after: stream, nil, status: status)
     }
 
-    /// Sends the request again, on another stream.
+    /// Sends the request again on another stream.
     ///
     /// - Parameters:
     ///   - failed: The stream that has failed.
-    ///   - reason: The reason of the failure. `nil` if the status of the answer is the reason.
+    ///   - reason: Why the stream failed. `nil` if the status of the app's answer caused the retry.
     private func retry(after failed: any AppStream, _ reason: Reason?, status: Int = 0) {
         if self.record.trace != nil { self.attemptFailed(reason, status: status) }
         self.record.upstreamReused = false
@@ -487,10 +484,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         pool.awaitStream(for: self, after: failed)
     }
 
-    /// True if the request may be sent again, on another stream. A kept connection may have been closed just as the
-    /// request was sent, or a server may have stopped and the app has another server. The request is repeated once, if
-    /// it cannot have had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may
-    /// act on a head without reading the body.
+    /// True if the request may be sent again. It is repeated once, if a reused connection was lost or the app has other
+    /// servers. If the app may have received the head, the method must be idempotent (RFC 9110 9.2.2).
     private func mayRetry(_ failed: any AppStream, after reason: Reason) -> Bool {
         guard !self.facts.isRepeated else { return false }
         let wasKept = reason == .upstreamReset && self.record.upstreamReused
@@ -501,7 +496,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
         if !failed.hasSent { return true }
         guard !failed.hasAnswered, self.record.bytesIn == 0 else { return false }
-        // The end of an empty body has been sent and would have to be sent again.
+        // The end of the empty body has been sent and would have to be sent again.
         if self.facts.hasBody, self.facts.isRequestWhole { return false }
         return self.facts.method.isIdempotent && (wasKept || self.facts.pool?.takeRetry() == true)
     }

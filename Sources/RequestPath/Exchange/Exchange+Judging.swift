@@ -9,14 +9,14 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The next step of a judged request, performed when the bytes of the request's head are no longer borrowed.
+/// The next step of a judged request. It is performed after the borrowed bytes of the head are released.
 enum Step {
     /// The request is permitted, and the head for the app is written.
     case forward
-    /// The original request of a check is permitted.
+    /// The request that a check describes is permitted.
     case grant(GrantedFields)
     case answer(LocalAnswer)
-    /// One of the gateway's endpoints answers, after the body has been collected.
+    /// One of the gateway's endpoints answers after the body has been collected.
     case collect(PendingEndpoint)
     /// The store or a provider is asked for a session.
     case ask(SessionRead, SessionQuestion.Purpose)
@@ -25,7 +25,7 @@ enum Step {
     /// The store is asked whether a DPoP proof is new.
     case redeem(EventLoopFuture<DPoPRefusal?>)
 
-    /// True if the request waits for a result, so that its head is needed later.
+    /// True if the request waits for a result and needs its head afterwards.
     var waits: Bool {
         switch self {
         case .ask, .consume, .redeem: true
@@ -36,7 +36,7 @@ enum Step {
 
 /// Drives the request's judge: looks up sessions, consumes tokens, records the judge's events.
 extension Exchange {
-    /// Judges a request. If the request must wait, keeps its head and bytes for the event that continues the request.
+    /// Judges a request. If the request must wait, keeps its head and bytes.
     ///
     /// - Parameters:
     ///   - head: The loop's head.
@@ -59,20 +59,20 @@ extension Exchange {
             return self.follow(action, given)
         }
         if step.waits {
-            // The head and its bytes are kept for a later event, and the loop uses another head.
+            // The loop uses another head from now on.
             self.waitingHead = self.loop.takeRequestHead()
             self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
         }
         return step
     }
 
-    /// Keeps the host if its name is under a wildcard: the loop may release such a host before the request ends.
+    /// Retains a host under a wildcard, because the loop may release such a host before the request ends.
     @inline(__always)
     func keepNamedHost() {
         if let host = self.record.pinnedHost, host.use({ $0.isNamed }) { self.namedHost = host.counted }
     }
 
-    /// Records whether a refusal of the request must be a page instead of a document, and the language of the page.
+    /// Records whether a refusal must be a page, and in which language.
     @inline(__always)
     func noteReader(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) {
         guard Navigation.wantsPage(head, base) else { return }
@@ -81,18 +81,18 @@ extension Exchange {
         self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
     }
 
-    /// Whether the access log or a trace records the request.
+    /// True if the access log or a trace records the request.
     @inline(__always)
     var isRecorded: Bool { self.loop.accessLog != nil || self.record.trace != nil }
 
-    /// Keeps the head for the access line, if one is written.
+    /// Keeps the head for the access log.
     @inline(__always)
     func keepForLog(_ head: RequestHead, _ buffer: ByteBuffer) {
         guard self.loop.accessLog != nil, let stream = self.stream else { return }
         self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
-    /// Returns the judging context of one event. The event's steps share it, because a new context counts references.
+    /// Creates the judging context for all steps of one event, because creating it is costly.
     private func given(_ head: RequestHead, _ base: Bytes, _ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
             head,
@@ -109,7 +109,7 @@ extension Exchange {
         )
     }
 
-    /// Performs the judge's actions until an action must wait or no other action follows.
+    /// Performs the judge's actions until one must wait or the last is done.
     private func follow(_ action: consuming JudgeAction, _ given: JudgingContext) -> Step {
         let base = given.base
         var next = action
@@ -152,7 +152,7 @@ extension Exchange {
         }
     }
 
-    /// Looks up the session that the judge requests.
+    /// Looks up a session for the judge.
     @inline(__always)
     private func resolve(_ question: SessionQuestion, _ given: JudgingContext) -> Resolution {
         guard let host = self.record.pinnedHost, let resolver = self.resolver else {
@@ -181,7 +181,7 @@ extension Exchange {
         }
     }
 
-    /// Adds the result of a session's look-up to the record and the metrics. `source` is where the session was found.
+    /// Records the result of a session's look-up. `source` is where the session was found.
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found(let session) = answer else { return self.metrics.sessionResolved(.none) }
@@ -226,7 +226,7 @@ extension Exchange {
 
     // MARK: Waiting
 
-    /// The result of a look-up, handoff or redemption that the judge has requested.
+    /// A result that the judge has requested.
     private enum Arrival {
         case session(SessionAnswer, SessionQuestion.Purpose)
         case handoff(JudgedHandoff)
@@ -235,7 +235,7 @@ extension Exchange {
         /// The store or a provider failed. The request is refused with this reason.
         case unavailable(StoreError, Reason)
 
-        /// Why the store or the provider gave no answer. `nil` if it has answered.
+        /// Why the store or provider gave no answer. `nil` if it answered.
         var failure: Reason? {
             if case .unavailable(_, let reason) = self { reason } else { nil }
         }
@@ -262,7 +262,7 @@ extension Exchange {
         }
     }
 
-    /// Performs one step of the request.
+    /// Performs one step.
     func take(_ step: Step) {
         switch step {
         case .forward:
@@ -282,7 +282,7 @@ extension Exchange {
         case .ask(let read, let purpose):
             let exchange = self.beginWaiting()
             if self.record.trace != nil, !read.asksProvider { self.storeIsAsked("session") }
-            // A callback, because a future would cost more for every request whose session is not in the cache.
+            // A future would cost more for every request whose session is not in the cache.
             read.whenFound { result in
                 if self.isWaiting(in: exchange) { self.resume(Arrival(result, of: read, purpose)) }
             }
@@ -303,7 +303,7 @@ extension Exchange {
         }
     }
 
-    /// Continues a request that has waited.
+    /// Continues a waiting request.
     private func resume(_ arrival: Arrival) {
         guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
         if self.record.trace != nil { self.storeAnswered(arrival.failure) }
@@ -319,7 +319,7 @@ extension Exchange {
         self.process()
     }
 
-    /// Passes a result to the judge, whether or not the request has waited for it.
+    /// Passes a result to the judge.
     private func proceed(_ arrival: Arrival, _ given: JudgingContext) -> JudgeAction {
         switch arrival {
         case .session(let answer, let purpose):

@@ -1,8 +1,7 @@
 package import NIOCore
 import Vocabulary
 
-/// Measures how fast the client of a request in flight reads and sends. The measurement runs four times a second while
-/// many requests are in flight at the app.
+/// Measures how fast the client reads and sends, four times a second while the app has many requests in flight.
 extension Exchange: LoopRequest {
     /// Measures the bytes that the client has accepted and sent.
     func notePace(_ now: NIODeadline) {
@@ -16,11 +15,11 @@ extension Exchange: LoopRequest {
         self.pace = pace
     }
 
-    /// The side that keeps the app's connection in use if no bytes wait for the client.
+    /// Who keeps the app's connection busy if no bytes wait for the client.
     private var debt: ClientPace.Debt {
         if self.tunnel != nil { return .nobody }
         if !self.facts.isRequestWhole {
-            // While the app does not accept the body, the client need not send it.
+            // The client need not send while the app does not accept the body.
             guard self.upstream?.isWritable == true else { return .none }
             return self.facts.hasSizedBody ? .client : .nobody
         }

@@ -6,8 +6,8 @@ import Vocabulary
 
 /// Redirects clients of plain http to https.
 extension Exchange {
-    /// Redirects to the request's path and query under the host's public URL. Ignores the rest of the request, because
-    /// nothing that came over plain http can be trusted.
+    /// Redirects to the same path and query under the host's public URL. Nothing else of the request is used, because
+    /// plain http cannot be trusted.
     func redirect(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         self.keepForLog(head, buffer)
         let answer = buffer.withUnsafeReadableBytes { bytes -> LocalAnswer in
@@ -26,9 +26,8 @@ extension Exchange {
         self.answer(answer)
     }
 
-    /// Returns whether the request is an ACME HTTP challenge that an app answers (RFC 8555 8.3): a GET or HEAD of a
-    /// token, without a query. The host must use https, and the route must be public and for ACME challenges only. Such
-    /// a request is judged and forwarded like a request to any other listener.
+    /// True if the request is an ACME HTTP challenge (RFC 8555 8.3) and has a public route for challenges. The request
+    /// is then judged and forwarded instead of redirected.
     func isAskedForProof(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         guard head.knownMethod == .get || head.knownMethod == .head, !head.hasQuery, !head.isWebSocketUpgrade else {
             return false
@@ -37,7 +36,7 @@ extension Exchange {
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
             let path = head.path.bytes(in: base)
             let folder = Self.proofs.utf8
-            // The token has no byte that an app could interpret differently.
+            // The token may contain only bytes that every app reads in the same way.
             guard path.count > folder.count, path.starts(with: folder),
                 path.dropFirst(folder.count).allSatisfy({ $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }),
                 let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts),
@@ -49,7 +48,7 @@ extension Exchange {
         }
     }
 
-    /// The beginning of the path of every ACME HTTP challenge. The challenge's token follows.
+    /// The path prefix of all ACME HTTP challenges.
     private static let proofs = "/.well-known/acme-challenge/"
 
     private func place(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> LocalAnswer {
@@ -60,9 +59,9 @@ extension Exchange {
         }
         self.record.judge.findings.pinnedHost = Pinned(host)
         self.keepNamedHost()
-        // A redirect to an http URL could lead to this listener again.
+        // A redirect to an http URL could lead back to this listener.
         guard host.publicURL.isHTTPS else { return .problem(.requestMisdirected, requestID: self.record.requestID) }
-        // The parser accepts only visible ASCII.
+        // The parser accepts only visible ASCII in the target.
         let target =
             head.hasAsteriskTarget(in: base) ? "/" : String(decoding: head.target.bytes(in: base), as: UTF8.self)
         let fields = [

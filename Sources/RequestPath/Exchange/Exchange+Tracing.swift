@@ -5,17 +5,16 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Writes the spans of a request: one for the request itself, one for each store operation, and one for each attempt to
-/// reach the app. A span is written after its operation has ended.
+/// Writes the spans of a request: for the request itself, each store operation, and each attempt to reach the app.
 extension Exchange {
-    /// Decides, once, whether the request is traced. Continues the trace in `traceparent` only for a trusted client.
-    /// Otherwise, any client could have all of its requests recorded, or write into the traces of others.
+    /// Decides whether the request is traced. Continues the trace in `traceparent` only for trusted clients. Otherwise,
+    /// any client could have all its requests recorded or write into the traces of others.
     @inline(__always)
     func beginTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         let isNamed = head.line(.traceParent) != nil
         if self.loop.beginsTraces {
-            // The request id is also used as the trace id, so that the trace can be found by the request id. All bits
-            // of the lower half must look random, because the sampler compares this half with a limit.
+            // The request id is also the trace id, so that a log line leads to its trace. The lower half must look
+            // random, because the sampler compares it with a limit.
             let seed = self.record.requestID.seed
             let low = TraceLog.mixed(self.record.requestID.sequence &+ seed)
             self.record.requestID.sequence = low
@@ -28,7 +27,7 @@ extension Exchange {
         self.joinTrace(head, buffer, by: configuration)
     }
 
-    /// Joins or begins the trace of a request that is recorded, or that names a trace or an id.
+    /// Continues or begins a trace for a request that is recorded or contains a trace or request id.
     @inline(never)
     private func joinTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         self.tracer?.use { tracer in
@@ -51,7 +50,7 @@ extension Exchange {
         }
     }
 
-    /// Returns the request's part of a trace. `nil` if the request is not recorded.
+    /// Returns the recorded trace of the request. `nil` if the request is not recorded.
     @inline(__always)
     private func join(
         _ head: RequestHead,
@@ -65,7 +64,7 @@ extension Exchange {
             && (tracer.profile.trustsClients || self.service == .checks
                 || configuration.clientAddress.trusts(self.peer))
         if let context, isTrusted {
-            // If the trace is not sampled, the request's trace fields reach the app unchanged.
+            // The app receives the trace fields of an unsampled trace unchanged.
             guard self.loop.sampler.samples(below: context) else { return nil }
             let trace = tracer.begin(context.trace, below: context.span, of: self.peer, with: &self.keptTrace)
             trace.use { TraceFields.readState(of: head, base, into: &$0.state) }
@@ -83,16 +82,16 @@ extension Exchange {
         return trace
     }
 
-    /// Returns the id of a trace that begins with the request.
+    /// Returns the id of a new trace that begins with the request.
     ///
-    /// - Parameter given: The id that a trusted proxy has given to the request.
+    /// - Parameter given: The request id from a trusted proxy. `nil` if there is none.
     @inline(__always)
     private func ownTrace(_ given: UnsafeBufferPointer<UInt8>?) -> TraceID? {
         if let given, let id = TraceID(given) { return id }
         return TraceID(high: self.record.requestID.seed, low: self.record.requestID.sequence)
     }
 
-    /// The trace context for the app. `nil` if the gateway writes no trace fields of its own.
+    /// The trace context for the app. `nil` if the gateway sends none.
     @inline(__always)
     var forwardedTrace: ForwardedTrace? {
         if let told = self.record.toldTrace {
@@ -107,15 +106,15 @@ extension Exchange {
 
     // MARK: Spans within the request
 
-    /// Records that the request waits for a store operation.
+    /// Records the start of a store operation.
     @inline(never)
     func storeIsAsked(_ operation: StaticString) {
         self.record.trace?.use { $0.storeAsked = (.now(), operation) }
     }
 
-    /// Writes the span of the store operation for which the request has waited.
+    /// Writes the span of the store operation that has ended.
     ///
-    /// - Parameter failure: The reason why the store gave no answer. `nil` if it has answered.
+    /// - Parameter failure: Why the store gave no answer. `nil` if it answered.
     @inline(never)
     func storeAnswered(_ failure: Reason?) {
         guard let trace = self.record.trace?.counted, let (asked, operation) = trace.storeAsked else { return }
@@ -137,7 +136,7 @@ extension Exchange {
         }
     }
 
-    /// Records that an attempt to reach `server` begins: a connection to it is available or is being opened.
+    /// Records the start of an attempt to reach `server`.
     @inline(never)
     func attemptBegins(at server: Pinned<UpstreamServer>, _ now: NIODeadline) {
         self.record.trace?.use { trace in
@@ -149,20 +148,20 @@ extension Exchange {
         }
     }
 
-    /// Records that the app's answer is complete.
+    /// Records the end of the app's answer.
     @inline(__always)
     func attemptEnded() { self.record.trace?.use { $0.attemptEnded = .now() } }
 
-    /// Writes the span of a failed attempt to reach the app, before the next attempt.
+    /// Writes the span of a failed attempt to reach the app.
     ///
     /// - Parameters:
-    ///   - reason: The reason of the failure. `nil` if the app has answered, but another server is tried.
+    ///   - reason: Why the attempt failed. `nil` if the status of the app's answer caused a retry.
     ///   - status: The status of the answer. 0 if there was no answer.
     @inline(never)
     func attemptFailed(_ reason: Reason?, status: Int = 0) {
         guard let trace = self.record.trace?.counted, trace.attemptBegan != nil else { return }
         if let tracer = self.tracer?.counted {
-            // A failed attempt gets a new span id. The id in the head for the app belongs to the last attempt.
+            // The span id in the head for the app belongs to the last attempt, so a failed attempt gets another id.
             let now = NIODeadline.now()
             let (id, clock) = (tracer.log.nextSpan(), tracer.log.clock(at: now.uptimeNanoseconds))
             self.writeAttempt(trace, tracer.log.buffer, tracer, clock, span: id, end: now, status, reason)
@@ -176,7 +175,7 @@ extension Exchange {
 
     /// Writes the remaining spans of a request that has ended.
     ///
-    /// - Parameter slot: The histogram slot that counted the request's duration.
+    /// - Parameter slot: The histogram slot of the request's duration.
     @inline(__always)
     func endTrace(_ slot: Int) {
         guard let trace = self.record.trace.take(), let tracer = self.tracer else { return }
@@ -188,7 +187,7 @@ extension Exchange {
         let end = self.record.startedAt + .nanoseconds(self.record.nanoseconds)
         let clock = tracer.log.clock(at: end.uptimeNanoseconds)
         self.noteExemplars(of: trace.id, at: clock.time(end.uptimeNanoseconds), slot)
-        // The buffer is not replaced before the spans are complete.
+        // The log keeps this buffer until the spans are complete.
         Pinned(tracer.log.buffer).use { span in
             if trace.attemptBegan != nil {
                 let failure = trace.attemptEnded == nil ? self.record.reason : nil
@@ -202,7 +201,7 @@ extension Exchange {
         tracer.log.ended()
     }
 
-    /// Adds the trace as an exemplar to the request's durations. `end` is in nanoseconds since 1970.
+    /// Adds the trace as an exemplar to the duration metrics. `end` is in nanoseconds since 1970.
     @inline(__always)
     private func noteExemplars(of trace: TraceID, at end: UInt64, _ slot: Int) {
         let time = Int64(truncatingIfNeeded: end / 1_000_000)
@@ -212,18 +211,18 @@ extension Exchange {
         self.metrics.traced(Exemplar(trace: trace, nanoseconds: nanoseconds, at: time), at: answered)
     }
 
-    /// The traits, other than attribute runs, that distinguish the patterns in `SpanPatterns`.
+    /// Properties that distinguish span patterns, besides the attributes of the app, route and host.
     private enum Trait {
         static var hasStatus: UInt64 { 1 &<< 8 }
         static var hasSession: UInt64 { 1 &<< 9 }
         static var hasParent: UInt64 { 1 &<< 10 }
-        /// Set if the pattern ends with the origin of a URL. Each span appends its path to the origin.
+        /// Set if the pattern ends with the origin of a URL. Each span appends its path.
         static var hasURL: UInt64 { 1 &<< 11 }
         static var isAllowed: UInt64 { 1 &<< 12 }
         static var isDenied: UInt64 { 1 &<< 13 }
         static var isCached: UInt64 { 1 &<< 14 }
         static var isStored: UInt64 { 1 &<< 15 }
-        /// Set for a request to one of the gateway's endpoints. The endpoint's path is not part of an attribute run.
+        /// Set for a request to one of the gateway's endpoints. Its pattern is not reused.
         static var isEndpoints: UInt64 { 1 &<< 16 }
 
         @inline(__always)
@@ -236,7 +235,7 @@ extension Exchange {
     ///
     /// - Parameters:
     ///   - status: The status of the app's answer. 0 if there is no answer.
-    ///   - failure: The reason why the answer is missing or incomplete. `nil` if the answer is complete.
+    ///   - failure: Why the answer is missing or incomplete. `nil` if it is complete.
     @inline(__always)
     private func writeAttempt(
         _ trace: RequestTrace,
@@ -297,7 +296,7 @@ extension Exchange {
         }
     }
 
-    /// Writes the URL requested from the app, without the query, if the route changes the path or the URL is long.
+    /// Writes the URL requested from the app, without the query.
     @inline(never)
     private func writeURL(
         of server: UpstreamServer,
@@ -334,7 +333,7 @@ extension Exchange {
         )
         let kept = traits & Trait.isEndpoints == 0 ? tracer.patterns.find(likeness) : nil
         let pattern = kept ?? self.requestPattern(likeness, traits, of: trace, tracer)
-        // Compares bits, because `==` would be a call into another module.
+        // Compares bits, because `==` would call another module.
         let isPeers = self.record.clientAddress.map { $0.bits == self.peer.bits } ?? true
         let words = trace.noted(isPeers: isPeers)
         span.begin(like: pattern, head, status: status, words)
@@ -352,10 +351,10 @@ extension Exchange {
         span.end()
     }
 
-    /// Writes the fault of the request or of its answer.
+    /// Writes the failure of the request.
     ///
     /// - Parameters:
-    ///   - told: The reason in the access line.
+    ///   - told: The reason that the access line contains.
     ///   - status: The status of the answer. 0 if there is no answer.
     @inline(never)
     private func writeFault(_ told: Reason?, _ status: Int, _ span: SpanBuffer) {
@@ -396,7 +395,7 @@ extension Exchange {
         of trace: RequestTrace,
         _ tracer: Tracer
     ) -> SpanPattern {
-        // The pattern needs no times, because each span sets its own times.
+        // Each span sets its own times.
         var head = SpanHead(trace: trace.id, span: trace.span, kind: .server, start: 0, end: 0)
         head.parent = trace.parent
         head.isParentRemote = true

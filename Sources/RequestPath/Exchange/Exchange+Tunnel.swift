@@ -3,8 +3,7 @@ import Sessions
 import Transport
 import Vocabulary
 
-/// Passes the bytes of a WebSocket in both directions after the app has accepted the upgrade. Closes the tunnel when
-/// the session ends.
+/// Forwards the bytes of a WebSocket in both directions. Closes it when the session ends.
 extension Exchange: SessionHolder {
     package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
         self.answerBegins(head, buffer)
@@ -24,7 +23,7 @@ extension Exchange: SessionHolder {
         self.passToClient(bytes)
     }
 
-    /// Passes on the rest of the app's current frame. Ends the tunnel after the frame.
+    /// Sends the rest of the app's current frame and then ends the tunnel.
     private func passLastFrame(_ bytes: ByteBuffer) {
         let count = bytes.withUnsafeReadableBytes { self.tunnel?.fromApp.passFrame($0.bindMemory(to: UInt8.self)) }
         guard let frame = bytes.getSlice(at: bytes.readerIndex, length: count ?? 0) else { return }
@@ -41,7 +40,7 @@ extension Exchange: SessionHolder {
         if self.phase == .tunnel, !stream.isWritable { self.upstream?.pause() }
     }
 
-    /// Passes bytes of the client to the app.
+    /// Forwards bytes from the client to the app.
     package func tunnelToUpstream(_ bytes: ByteBuffer) {
         guard let upstream = self.upstream else { return }
         bytes.withUnsafeReadableBytes { self.tunnel?.fromClient.pass($0.bindMemory(to: UInt8.self)) }
@@ -51,7 +50,7 @@ extension Exchange: SessionHolder {
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
     }
 
-    /// Called when the client has ended its output. Ends the app's input after the bytes that were written so far.
+    /// Called when the client has ended its stream. Ends the stream to the app after the bytes written so far.
     func tunnelInputEnded() {
         self.tunnel?.clientHasEnded = true
         self.facts.lastProgress = self.loop.now
@@ -69,12 +68,12 @@ extension Exchange: SessionHolder {
     func sweepTunnel(_ now: NIODeadline) {
         guard let tunnel = self.tunnel else { return }
         if self.loop.closesIdle, !tunnel.isLeaving {
-            // The gateway ends the tunnel, because client and app would not end it by themselves in the remaining time.
+            // The gateway ends the tunnel, because client and app would not end it in the remaining time.
             self.tunnel?.isLeaving = true
             if !tunnel.fromApp.isWithinFrame { return self.leaveTunnel() }
         }
         if tunnel.clientHasEnded, let upstream = self.upstream {
-            // The write timeout restarts each time the app accepts remaining bytes, including the last ones.
+            // The write timeout restarts whenever the app accepts some of the remaining bytes.
             let waiting = upstream.unacknowledgedBytes
             if waiting > 0, self.facts.appOutput.moves(waiting, now: now) { self.facts.lastProgress = now }
             if now - self.facts.lastProgress > self.configuration.timeouts.write {
@@ -88,26 +87,26 @@ extension Exchange: SessionHolder {
         self.checkSession()
     }
 
-    /// Ends a WebSocket because the gateway stops. The close frames have the status `goingAway`.
+    /// Ends a WebSocket with the status `goingAway`, because the gateway stops.
     func leaveTunnel() {
         self.closeTunnel(.gatewayDraining, .goingAway)
     }
 
-    /// Ends the stream of a session that has ended. A WebSocket gets a close frame between two frames. Any other stream
-    /// is aborted. If an answer that has not begun yet becomes a stream, the stream ends at the next sweep.
+    /// Ends the streams of a session that has ended. A WebSocket gets a close frame, and any other stream is aborted.
+    /// An answer that has not begun is checked at the next sweep.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
-        // The app must not get a request that the ended session permitted. A retry by the client is judged again.
+        // The app must not receive a request of an ended session. If the client retries, the request is judged again.
         if self.phase == .queued { return self.refuseQueued() }
         self.endStream(.sessionRevoked, .policyViolation)
     }
 
-    /// Ends the stream of a session that could not be read for too long and may have ended.
+    /// Ends the stream of a session that may have ended, because the store could not be read for too long.
     package func sessionUnreadable() {
         self.endStream(.storeUnavailable, .tryAgainLater)
     }
 
-    /// Ends the stream of a client whose certificate has expired. A new request would be refused.
+    /// Ends the stream of a client whose certificate has expired.
     func certificateExpired() {
         self.endStream(.requireClientCertificate, .policyViolation)
     }
@@ -124,34 +123,33 @@ extension Exchange: SessionHolder {
         }
     }
 
-    /// Ends a WebSocket. Each peer gets a close frame, but never inside another frame or after a close frame.
+    /// Ends a WebSocket with close frames. Sends none inside another frame or after a close frame.
     func closeTunnel(_ reason: Reason, _ status: WebSocketStatus) {
         guard let tunnel = self.tunnel else { return }
         if tunnel.fromApp.mayClose { self.stream?.tunnel(ByteBuffer(bytes: status.closeFrame)) }
-        // The client may have left during this call.
+        // The client may have left during the previous call.
         guard self.phase == .tunnel else { return }
         if tunnel.fromClient.mayClose, !tunnel.clientHasEnded {
             self.upstream?.tunnel(ByteBuffer(bytes: status.maskedCloseFrame))
         }
-        // Unless the gateway stops, unsent bytes for the app are dropped: the session may no longer be valid.
+        // Unless the gateway is stopping, the session may have ended, so unsent bytes for the app are dropped.
         if status == .goingAway { self.finishUpstream() } else { self.dropUpstream() }
         self.finish(reason)
     }
 }
 
-/// The state of a WebSocket: the frames in both directions and the progress of its end.
+/// The state of a WebSocket.
 struct Tunnel {
     var fromApp = WebSocketFrames()
     var fromClient = WebSocketFrames()
-    /// True after the client has ended its output.
+    /// True if the client has ended its stream.
     var clientHasEnded = false
     /// True if the tunnel ends after the app's current frame.
     var isLeaving = false
 
-    /// Returns whether data was passed on since the last call. Control frames are not data: they keep connections open
-    /// without a user.
+    /// Returns true if data was forwarded since the last call. Ignores control frames: they do not show a user.
     mutating func takeData() -> Bool {
-        // Both calls are needed, because each resets its own direction.
+        // Both calls are needed, because each resets one direction.
         let (down, up) = (self.fromApp.takeData(), self.fromClient.takeData())
         return down || up
     }

@@ -10,7 +10,7 @@ extension Exchange {
         if let bytes = self.waitingBytes.take() { self.loop.giveBack(bytes) }
     }
 
-    /// Waits for a future of this loop. Calls `then` with the result, unless the exchange has ended in the meantime.
+    /// Waits for a future of this loop. Calls `then` with the result unless the exchange has ended.
     func await<Value>(
         _ future: EventLoopFuture<Value>,
         _ then: @escaping (Exchange, Result<Value, any Error>) -> Void
@@ -25,6 +25,6 @@ extension Exchange {
         return self.exchangeNumber
     }
 
-    /// Returns whether the exchange with this number is still waiting.
+    /// Returns true if the exchange with this number is still waiting.
     func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
 }

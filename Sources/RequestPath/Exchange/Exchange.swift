@@ -6,8 +6,8 @@ import Settings
 import Transport
 package import Vocabulary
 
-/// One request and its answer. The request is judged once, then forwarded to an app or answered by the gateway. The
-/// client is a `ClientStream`, the app an `AppStream`. An HTTP/1 connection uses one object for all its requests.
+/// One request and its answer. The request is judged once, then forwarded to an app or answered by the gateway.
+/// An HTTP/1 connection reuses one object for all its requests.
 ///
 /// ```
 ///   idle ─▶ judging ─▶ waiting ────────┐        waiting: for a session, a handoff, an endpoint's answer
@@ -16,9 +16,9 @@ package import Vocabulary
 ///     │        │              ▲  │          │
 ///     │        │              │  ▼          │         queued: all streams to the app are in use
 ///     │        │             queued         │
-///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request, or of a check
-///     │                           │         │         that is judged when it is whole
-///     └────────── ending ◀────────┴─────────┘         ending: until the system has taken the answer's last bytes
+///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request
+///     │                           │         │         or of a check (forward auth)
+///     └────────── ending ◀────────┴─────────┘         ending: until the system has accepted the whole answer
 /// ```
 ///
 /// Used only on the event loop of its connection.
@@ -28,7 +28,7 @@ package final class Exchange {
     }
 
     let loop: PathLoop
-    // Parts of the loop, kept here because each use through the loop would count a reference.
+    // Parts of the loop. Access through `loop` would retain them at each use.
     let metrics: PathMetrics
     let resolver: Pinned<SessionResolver>?
     let proofKeys: Pinned<DPoPKeyCache>?
@@ -36,15 +36,15 @@ package final class Exchange {
     let tracer: Pinned<Tracer>?
     let peer: IPAddress
     let peerText: [UInt8]
-    /// The service that the requests get: apps, checks, or redirects.
+    /// How requests are handled: forwarded to apps, answered as checks, or redirected.
     let service: RequestService
-    /// The facts about the client that were found when its connection was opened. `nil` if there are none.
+    /// What is known about the client from the opening of its connection. `nil` if nothing.
     let client: ClientFacts?
-    /// The configuration that applies until the request ends. A reload does not change how a waiting request is judged.
+    /// The configuration that applies until the request ends, even after a reload.
     var configuration: PathConfiguration
     /// The client's stream, from `attach` to `detach`.
     private(set) var stream: (any ClientStream)?
-    /// True if the requests come over HTTP/2. The heads do not show this, because HTTP/2 heads are rewritten as HTTP/1.
+    /// True if the requests come over HTTP/2. Their heads are rewritten as HTTP/1 and do not show this.
     private(set) var isHTTP2 = false
 
     var phase = Phase.idle
@@ -52,37 +52,37 @@ package final class Exchange {
     package var holderPlace: Int32 = -1
     var facts = ExchangeFacts()
     var record = ExchangeRecord()
-    /// The object of `record.trace`, kept for the connection's next request.
+    /// The object of `record.trace`, reused for the connection's next request.
     var keptTrace: RequestTrace?
-    /// The head while the request waits, and the bytes to which the head refers.
+    /// The head of a request that waits, and the bytes to which it refers.
     var waitingHead: RequestHead?
     var waitingBytes: ByteBuffer?
-    /// The head for the app, until a stream to the app takes it over.
+    /// The head for the app, until a stream to the app takes it.
     var upstreamHead: PermittedHead?
-    /// The form of the check. `nil` if the request is not a check.
+    /// The form of the check. `nil` if the request is not a check (forward auth).
     var check: CheckForm?
     var checkResult = CheckResult.denied
-    /// The app's side of the exchange. Set when the head is handed to a stream.
+    /// The app's side of the exchange. `nil` before the head is passed to a stream.
     package internal(set) var upstream: (any AppStream)?
-    /// Rewrites an answer's references to the app as public ones. `nil` for answers that are not rewritten.
+    /// Replaces references to the app in an answer with public ones. `nil` for other answers.
     var multistatus: MultistatusBody?
-    /// The pace at which the client reads and sends. Measured while many requests are in flight at the app.
+    /// How fast the client reads and sends. Measured while the app has many requests in flight.
     var pace: ClientPace?
-    /// The collected body of a request to an endpoint or of a check, up to `collectedLimit` bytes.
+    /// The collected body of an endpoint's request or of a check, at most `collectedLimit` bytes.
     var collected: [UInt8] = []
     var collectedLimit = 0
     var endpoint: PendingEndpoint?
-    /// The number of endpoint calls that have not ended, including calls that nobody waits for any longer.
+    /// The number of running endpoint calls, including calls whose clients have left.
     var callCount = 0
-    /// Set while the exchange is a tunnel.
+    /// The tunnel's state. `nil` unless the exchange is a tunnel.
     var tunnel: Tunnel?
-    /// The host of the last request for a name under a wildcard host.
+    /// The host of the last request under a wildcard host.
     var namedHost: HostEntry?
 
     /// - Parameters:
-    ///   - peer: The address of the client, or of the proxy through which the client connects.
-    ///   - service: The service that the requests get.
-    ///   - client: The facts about the client that were found when its connection was opened. `nil` if there are none.
+    ///   - peer: The address of the client, or of a proxy in front of the client.
+    ///   - service: How requests are handled.
+    ///   - client: What is known about the client from the opening of its connection. `nil` if nothing.
     package init(loop: PathLoop, peer: IPAddress, service: RequestService = .apps, client: ClientFacts? = nil) {
         self.service = service
         self.client = client
@@ -114,9 +114,8 @@ package final class Exchange {
     /// Judges a request and begins to answer it.
     ///
     /// - Parameters:
-    ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are removed from the buffer.
-    ///   - configuration: The loop's configuration, used to judge the request. Its routes refer to apps by their index
-    ///     among the loop's pools.
+    ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are removed from `buffer`.
+    ///   - configuration: The loop's current configuration.
     package func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         if self.configuration !== configuration { self.configuration = configuration }
         self.beginFacts()
@@ -127,7 +126,7 @@ package final class Exchange {
         if case .length(let count) = head.framing { self.facts.hasSizedBody = count > 0 }
         switch self.service {
         case .apps:
-            // The certificates on a trusted proxy's connection say nothing about the proxy's clients.
+            // A trusted proxy's TLS connection says nothing about the proxy's clients.
             if let client = self.client, !configuration.clientAddress.trusts(self.peer) {
                 let hasExpired = client.hasExpired(at: self.loop.wallNow)
                 self.record.judge.findings.certificate = hasExpired ? nil : client.certificate
@@ -148,10 +147,9 @@ package final class Exchange {
         self.take(step)
     }
 
-    /// Refuses bytes that are not a valid request, or a head that was not complete in time. No further request is read
-    /// from the client.
+    /// Refuses bytes that are not a valid head, or a head that is late. No further request is read.
     ///
-    /// - Parameter bytes: The bytes where a head was expected.
+    /// - Parameter bytes: The bytes received instead of a head.
     package func refuse(_ reason: Reason, _ bytes: ByteBuffer, by configuration: PathConfiguration) {
         self.configuration = configuration
         self.beginFacts()
@@ -163,7 +161,7 @@ package final class Exchange {
         self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))
         }
-        // A head that is only too large still shows whether a browser sent it.
+        // A head that is only too large still shows whether a browser wants a page.
         if reason == .requestLineTooLong || reason == .requestFieldsTooLarge {
             self.facts.wantsPage = bytes.withUnsafeReadableBytes {
                 Navigation.seemsToWantPage($0.bindMemory(to: UInt8.self))
@@ -173,7 +171,7 @@ package final class Exchange {
             .problem(
                 reason,
                 requestID: self.record.requestID,
-                // Host and path were not read, so these are the methods that any route may accept (RFC 9110 15.5.6).
+                // The route is unknown, so the answer lists all methods that any route may accept (RFC 9110 15.5.6).
                 fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : [],
                 closes: true
             )
@@ -184,7 +182,7 @@ package final class Exchange {
     private func beginFacts() {
         self.phase = .judging
         self.exchangeNumber &+= 1
-        // In place, because an assignment would move each of the many facts.
+        // Initializes in place, because an assignment would move the large values.
         withUnsafeMutablePointer(to: &self.facts) { facts in
             facts.deinitialize(count: 1)
             facts.initialize(to: ExchangeFacts())
@@ -195,7 +193,7 @@ package final class Exchange {
         }
         self.facts.isOpen = true
         self.record.startedAt = .now()
-        // The loop's time is a little older. With it, the access line could precede earlier requests' events.
+        // The loop's cached time is a little older and could precede the events of earlier requests.
         if self.loop.accessLog != nil { self.record.log.startedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.record.requestID = self.loop.nextRequestID()
@@ -207,17 +205,17 @@ package final class Exchange {
 
     // MARK: The request's body
 
-    /// The current treatment of received bytes of the request's body.
+    /// What to do now with received bytes of the request's body.
     package var bodyDemand: BodyDemand {
         switch self.phase {
-        // The head is sent at the end of this turn, and the body after it.
+        // The head is sent at the end of this turn. The body must follow it.
         case .exchange: self.upstream?.hasSent == true ? .now : .soon
         case .collecting: .now
         case .idle, .judging, .waiting, .expecting, .connecting, .queued, .tunnel, .ending: .wait
         }
     }
 
-    /// Consumes the next `count` bytes of `content` as part of the body. A call of `bodyCame` follows.
+    /// Consumes the next `count` bytes of `content` as part of the body. `bodyCame` must follow.
     package func takeBody(_ count: Int, of content: inout ByteBuffer) {
         self.record.bytesIn &+= count
         if self.phase == .collecting {
@@ -228,13 +226,13 @@ package final class Exchange {
         content.moveReaderIndex(forwardBy: count)
     }
 
-    /// Called when bytes of the body have arrived and been consumed.
+    /// Handles the bytes of the body that `takeBody` has consumed.
     package func bodyCame(_ progress: BodyProgress) {
         if progress == .end { self.facts.isRequestWhole = true }
         if self.phase == .collecting { self.bodyCollected(progress) } else { self.forwardBody(progress) }
     }
 
-    /// Called instead of `bodyCame` when the body has ended with trailers.
+    /// Handles the end of a body with trailers. Called instead of `bodyCame`.
     package func bodyEnded(with section: TrailerSection) {
         guard self.phase == .exchange else { return self.bodyCame(.end) }
         switch self.configuration.trailerRules.check(section, ofRequestOn: self.record.route) {
@@ -248,12 +246,12 @@ package final class Exchange {
         }
     }
 
-    /// Makes the client's stream pass on the body bytes that the stream has kept.
+    /// Asks the client's stream for the body's bytes that it has kept.
     func process() {
         self.stream?.passBody()
     }
 
-    /// Called when the client accepts bytes again.
+    /// Continues an answer when the client accepts bytes again.
     package func clientTakesBytes() {
         self.facts.lastProgress = self.loop.now
         self.facts.clientOutput = OutputWatch()
@@ -262,11 +260,10 @@ package final class Exchange {
 
     // MARK: The end
 
-    /// Called when the client has ended its output. The client may still read: only a failed send shows that it has
-    /// gone. A complete request therefore gets its answer, within the usual deadlines. An event stream that has begun
-    /// ends instead: it may be silent for long, and its readers only ever close the whole connection (HTML 9.2.3).
+    /// Called when the client has ended its stream. A complete request gets its answer, because the client may still
+    /// read. A begun event stream ends, because its readers always close both directions (HTML 9.2.3).
     ///
-    /// - Returns: Whether the request can still have an answer.
+    /// - Returns: True if the request can still get an answer.
     package func clientEnded() -> Bool {
         switch self.phase {
         case .judging, .waiting, .collecting, .expecting, .connecting, .queued:
@@ -283,7 +280,7 @@ package final class Exchange {
         }
     }
 
-    /// Called when the client has disconnected or its connection can no longer be used.
+    /// Called when the client has disconnected or its connection has failed.
     package func clientLeft() {
         self.leaveQueue()
         self.phase = .idle
@@ -293,26 +290,26 @@ package final class Exchange {
         self.releaseUpstreamHead()
         self.releaseWaiting()
         if self.facts.isOpen {
-            // The status that nginx logs for a client that closed before it was answered.
+            // nginx also logs this status for a client that left before the answer.
             if !self.facts.hasBegunAnswer { self.record.status = 499 }
             self.countLostBytes()
             self.conclude(self.facts.endReason ?? .clientGone)
         }
     }
 
-    /// Ends the exchange with the app at once.
+    /// Ends the app's side of the exchange at once.
     func dropUpstream() {
         self.upstream?.abandon()
         self.upstream = nil
     }
 
-    /// Ends the exchange with the app. The app still gets the bytes that were written for it.
+    /// Ends the app's side of the exchange after the app has received the bytes written so far.
     func finishUpstream() {
         self.upstream?.finish()
         self.upstream = nil
     }
 
-    /// Ends the exchange and aborts the client's stream, so that the client sees that the answer is incomplete.
+    /// Ends the exchange and aborts the client's stream, so that the client notices the incomplete answer.
     func abort(_ reason: Reason) {
         self.dropUpstream()
         self.releaseUpstreamHead()
@@ -323,7 +320,7 @@ package final class Exchange {
         self.stream?.abort()
     }
 
-    /// Aborts and records a request whose stream has ended because of the client's error.
+    /// Aborts and records a request after a protocol error of the client on its stream.
     ///
     /// - Parameters:
     ///   - head: The reason if the request has not begun.
@@ -340,7 +337,7 @@ package final class Exchange {
         self.abort(reason)
     }
 
-    /// Subtracts the bytes of the answer that the client did not receive.
+    /// Subtracts the bytes that the client did not receive.
     private func countLostBytes() {
         guard self.record.bytesOut > 0, let stream = self.stream else { return }
         self.record.bytesOut = max(0, self.record.bytesOut - stream.unacknowledgedBytes)
@@ -348,7 +345,7 @@ package final class Exchange {
 
     /// Ends the request at once, because the gateway stops.
     ///
-    /// - Returns: Whether an answer had begun. If not, the caller must still close the connection.
+    /// - Returns: True if an answer had begun and was aborted. If false, the caller must close the connection.
     package func breakOff() -> Bool {
         let reason = self.facts.endReason ?? .gatewayDraining
         switch self.phase {
@@ -358,7 +355,7 @@ package final class Exchange {
             self.leaveTunnel()
             if self.phase == .ending { self.abort(reason) }
         case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .exchange:
-            // The client gets no answer: the connection closes.
+            // The client gets no answer, because the connection closes.
             self.leaveQueue()
             self.record.status = 503
             self.conclude(reason)
@@ -367,7 +364,7 @@ package final class Exchange {
         return true
     }
 
-    /// Releases the head for the app if no stream to the app owns it.
+    /// Releases the head for the app unless a stream owns it.
     func releaseUpstreamHead() {
         if let head = self.upstreamHead.take() { self.loop.giveBack(head.intoBuffer()) }
     }

@@ -2,10 +2,10 @@ import NIOCore
 import Transport
 import Vocabulary
 
-/// The kind of an app's content, as far as it matters to the exchange.
+/// How the exchange handles the app's content.
 enum AnswerContent {
     case plain, events
-    /// Content whose references are changed to public ones (`MultistatusBody`).
+    /// Content in which references to the app become public ones (`MultistatusBody`).
     case multistatus
 }
 
@@ -16,45 +16,45 @@ struct ExchangeFacts: ~Copyable {
     var method = KnownMethod.other
     /// True for a HEAD request. Its answer has no content.
     var wantsHeadOnly = false
-    /// Whether the request has a body. The body may turn out to be empty.
+    /// True if the request has a body, even an empty one.
     var hasBody = false
-    /// Whether the body has a declared length other than 0.
+    /// True if the body has a declared length other than 0.
     var hasSizedBody = false
-    /// Whether the whole body has arrived.
+    /// True if the whole body has arrived.
     var isRequestWhole = true
     var isWebSocket = false
-    /// Whether a refusal is a page for a person instead of a document for a program.
+    /// True if a refusal is answered with a page for a person.
     var wantsPage = false
-    /// The position of the page's language in `PageDesign.languages`.
+    /// The index of the page's language in `PageDesign.languages`.
     var pageLanguage: UInt8 = 0
-    /// The app's pool in the configuration that chose the route. A reload does not change it.
+    /// The app's pool from the configuration that chose the route.
     var pool: (any AppPool)?
-    /// Whether the session ended during the request.
+    /// True if the session ended during the request.
     var hasSessionEnded = false
-    /// The reason to record when the answer has been sent. `nil` if the client gets the answer that it asked for.
+    /// The reason to record at the end of the answer. `nil` if the client gets the expected answer.
     var endReason: Reason?
-    /// Watches whether the client accepts the answer. `appOutput` watches whether the app accepts the request.
+    /// Watches whether the client accepts the answer.
     var clientOutput = OutputWatch()
     var appOutput = OutputWatch()
-    /// Whether the app has received the whole request.
+    /// True if the app has received the whole request.
     var isRequestTaken = false
-    /// Whether content was passed on in either direction since the gateway last checked whether the session is in use.
+    /// True if content was forwarded in either direction since the last call of `noteUse`.
     var hasPayload = false
-    /// The number of bytes that the client has sent into a tunnel.
+    /// The number of bytes from the client in a tunnel.
     var tunnelInput = 0
     /// The state of reading the lines of an event stream.
     var eventLines = EventStreamLines()
     var hasBegunAnswer = false
     var content = AnswerContent.plain
-    /// Whether the content of the app's answer is an event stream.
+    /// True if the app's answer is an event stream.
     var isEventStream: Bool { self.content == .events }
-    /// Whether the request is sent a second time, on another stream.
+    /// True if the request is sent a second time, on another stream.
     var isRepeated = false
-    /// The servers of the app that have failed for the request (`StreamWaiter.failedServers`).
+    /// The app's servers that failed for this request (`StreamWaiter.failedServers`).
     var failedServers: UInt64 = 0
-    /// The time at which the head was sent to the app. `nil` if no head was sent or the request is not recorded.
+    /// When the head was sent to the app. `nil` if it was not sent or the request is not recorded.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture
-    /// The time until which a queued request waits for a stream, or a request waits for the first bytes of its body.
+    /// When a queued request stops waiting for a stream, or an `expecting` request for its body.
     var waitDeadline = NIODeadline.distantFuture
 }

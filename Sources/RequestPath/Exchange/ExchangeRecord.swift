@@ -6,39 +6,37 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The events of one exchange and the findings of its judge. Written as they happen, complete when the exchange has
-/// ended. The metrics and the access line are made from the record alone.
+/// The events of one exchange, recorded as they happen. Metrics and the access line are made from the record alone.
 ///
-/// Not copyable, because a copy would count references to everything in the record.
+/// Not copyable, because copies would retain everything in the record.
 struct ExchangeRecord: ~Copyable {
-    /// The request's judge with its findings.
+    /// The request's judge, with its findings.
     var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
     var startedAt = NIODeadline.uptimeNanoseconds(0)
     /// The time from `startedAt` to the end of the answer.
     private(set) var nanoseconds: Int64 = 0
     var sessionSource = SessionSource.none
     var status = 0
-    /// The reason for an answer that the client did not ask for, such as a refusal. `nil` for any other answer.
+    /// Why the client did not get the expected answer. `nil` for an expected answer.
     private(set) var reason: Reason?
-    /// True if the app gave the answer, false if the gateway did.
+    /// True if the answer is the app's, false if it is the gateway's.
     var isAppsAnswer = false
-    /// Whether the request was forwarded, or would have been forwarded if the app had been reachable.
+    /// True if the request was permitted to be forwarded, even if the app could not be reached.
     var isForwarded = false
-    /// True if the stream's connection has carried other requests. The app may have closed it just before this request.
+    /// True if the connection to the app had carried other requests. The app may have closed it just before this one.
     var upstreamReused = false
-    /// The server that was chosen last, if the app has several servers.
+    /// The server that was chosen last. `nil` unless the app has several servers.
     var server: UpstreamServer?
-    /// The number of bytes of the request's body. `bytesOut` is the number of bytes of the answer's content.
+    /// The number of bytes of the request's body. `bytesOut` counts the bytes of the answer's content.
     var bytesIn = 0
     var bytesOut = 0
     /// The values for the access log and the traces.
     var log = LoggedRequest()
-    /// The request's part of a recorded trace, kept by the exchange. `nil` if the gateway does not record the request.
+    /// The request's recorded trace, owned by the exchange. `nil` if the request is not traced.
     var trace: Pinned<RequestTrace>?
-    /// The slot that counted the time from the request's beginning to the app's answer, and that time in nanoseconds. A
-    /// slot below 0 means that the time was not counted.
+    /// The histogram slot for the time until the app's answer, and this time in nanoseconds. No slot is -1.
     var answered: (slot: Int, nanoseconds: Int64) = (-1, 0)
-    /// The trace that begins with this request but is not recorded. Only the app learns its id. `nil` otherwise.
+    /// The id of a trace that begins with this request but is not recorded. Only the app receives the id.
     var toldTrace: TraceID?
 
     /// Completes the record at the end of the exchange.
@@ -48,17 +46,17 @@ struct ExchangeRecord: ~Copyable {
         self.reason = reason == .sessionUnknown ? self.absence ?? reason : reason
     }
 
-    /// The decision. `nil` if the connection ended before the decision. If the gateway answers a permitted request
-    /// itself because the app failed, the request counts as denied, so that the metrics name the reason of the failure.
+    /// The decision. `nil` if the connection ended first. A permitted request that the app fails to answer is reported
+    /// as denied, so that the metrics contain the reason.
     @inline(__always) var decision: RequestDecision? {
         guard let reason = self.reason, !(self.isForwarded && self.isAppsAnswer) else { return .allowed }
         guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
         return self.isForwarded || self.endpointPath != nil ? .allowed : nil
     }
 
-    /// Adds the record to the metrics. Mutating, because reading so large a value would copy it.
+    /// Adds the record to the metrics. Mutating, because a nonmutating call would copy the large record.
     ///
-    /// - Returns: The slot that counted the duration.
+    /// - Returns: The histogram slot of the request's duration.
     @inline(__always)
     mutating func count(in metrics: PathMetrics) -> Int {
         metrics.requestEnded(
@@ -72,22 +70,22 @@ struct ExchangeRecord: ~Copyable {
     }
 }
 
-/// The values of a request that only the access log and the traces contain. Not kept if neither is written.
+/// The values that only the access log and the traces use. Empty if neither is written.
 struct LoggedRequest: ~Copyable {
-    /// The start of the request by the machine's time.
+    /// When the request began, by the machine's clock.
     var startedAt = UnixTime(milliseconds: 0)
-    /// The bytes of the head. `nil` if the head was refused: such a head may hold arbitrary bytes and is not logged.
+    /// The bytes of the head. `nil` if the head was refused, because its bytes could be anything.
     private(set) var bytes: ByteBuffer?
     private(set) var method = Slice.empty
     private(set) var path = Slice.empty
     private(set) var authority = Slice.empty
     private(set) var userAgent: Slice?
     private(set) var referer: Slice?
-    /// The value of `traceparent`. Empty if the request has no such field or several.
+    /// The value of `traceparent`. Empty unless the request has exactly one.
     private(set) var traceParent = Slice.empty
     /// The protocol of the request.
     private(set) var version: StaticString = ""
-    /// The fingerprint of the session's token. `tokenFingerprint` is the fingerprint of the session-transfer token.
+    /// The fingerprint of the session's token. `tokenFingerprint` belongs to the session-transfer token.
     var fingerprint: Fingerprint?
     var tokenFingerprint: Fingerprint?
     /// The time from sending the head to the app to receiving the head of the answer.
@@ -104,11 +102,11 @@ struct LoggedRequest: ~Copyable {
         self.version = version
     }
 
-    /// Removes and returns the bytes of the head, so that their buffer can be reused.
+    /// Removes and returns the head's bytes, so that their buffer can be reused.
     mutating func takeBytes() -> ByteBuffer? { self.bytes.take() }
 }
 
-/// The judge's findings, under the names that the exchange uses.
+/// Short names for the judge's findings.
 extension ExchangeRecord {
     var requestID: RequestID {
         @inline(__always) get { self.judge.findings.requestID }
@@ -124,7 +122,7 @@ extension ExchangeRecord {
         @inline(__always) get { self.judge.findings.session }
         @inline(__always) set { self.judge.findings.session = newValue }
     }
-    /// The gateway's own field lines for the answer, whether the answer is the app's or the gateway's.
+    /// The gateway's own field lines for any answer.
     var extraLines: [[UInt8]] {
         @inline(__always) get { self.judge.findings.answerLines }
         @inline(__always) set { self.judge.findings.answerLines = newValue }

@@ -11,7 +11,7 @@ package enum HTTP2Reading: Sendable {
 extension Explanation {
     /// Reads the fields of an HTTP/2 request as its connection would.
     ///
-    /// - Parameter isSecure: Whether the connection uses TLS.
+    /// - Parameter isSecure: True if the connection uses TLS.
     package static func read(
         _ fields: [(name: [UInt8], value: [UInt8])],
         isSecure: Bool,
@@ -27,7 +27,7 @@ extension Explanation {
         let outcome = head.write(
             isSecure: isSecure,
             endsStream: !hasBody && !head.opensWebSocket,
-            // Each real request gets a different key.
+            // A real request gets a random key.
             webSocketKey: Array("AAAAAAAAAAAAAAAAAAAAAA==".utf8),
             into: &buffer
         )

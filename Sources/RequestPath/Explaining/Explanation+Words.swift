@@ -2,10 +2,10 @@ import Endpoints
 import Settings
 import Vocabulary
 
-/// The texts of an explanation about paths and answers.
+/// The texts about paths and answers.
 extension Explanation {
-    /// Returns lines about the path: the normalised path, if it differs from the path as sent, and the path as read by
-    /// apps that decode twice or treat a backslash as a slash.
+    /// Returns lines about the normalised path, and about the path as some apps read it (decoded twice, or with `\` as
+    /// `/`). Returns no lines if the path is already normalised.
     func reading(_ given: JudgingContext) -> [String] {
         guard case .read(let reading) = PathReading.read(given.head.path.bytes(in: given.base), into: given.scratch),
             !reading.isRaw
@@ -21,7 +21,7 @@ extension Explanation {
     static func words(_ answer: EndpointResponse, of host: HostEntry? = nil) -> String {
         let reason = answer.reason.map { ", \($0.rawValue)" } ?? ""
         if let location = answer.fields.first(where: { $0.name == "Location" })?.value {
-            // The rest of the URL can contain parts of the query.
+            // The rest of the URL may contain parts of the query.
             guard let host, location.hasPrefix("\(host.publicURL)\(SignInPath.path)?") else {
                 return "\(answer.status) to the same URL without the transfer token\(reason)"
             }
@@ -45,8 +45,7 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns a line of a head with secrets hidden: credentials for the app, assertions (an app would accept them),
-    /// and fields set by the route (their values may be secrets between the gateway and the app).
+    /// Returns a line of a head with secrets replaced: credentials, assertions, and values that the route sets.
     static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
         if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
             return "\(field.name): <set by the route>"

@@ -7,18 +7,17 @@ package import Settings
 package import SignOn
 package import Vocabulary
 
-/// Describes in words what would happen to a request, as the steps of its `RequestJudge`. Nothing is sent, looked up,
-/// consumed or recorded (`sallyport explain`).
+/// Describes what would happen to a request (`sallyport explain`). Nothing is sent, looked up, consumed or recorded.
 package struct Explanation: Sendable {
     /// The steps in order, each with its lines of text.
     package private(set) var steps: [(title: String, lines: [String])] = []
-    /// Whether the user must sign in next.
+    /// True if the user must sign in next.
     package private(set) var leadsToSignIn = false
     /// The first session-transfer token that would be consumed. `nil` if no token would be consumed.
     package private(set) var handoff: HandoffRequest?
-    /// The route on which the asking proxy may forward the request. `nil` if the proxy may not, or if no proxy asks.
+    /// The route on which the asking proxy may forward the request. `nil` if the proxy may not or no proxy asks.
     package private(set) var granted: (host: PublicURL, route: RouteSettings)?
-    /// The form of the proxy's check, and the profile for answering it. `nil` if no proxy asks.
+    /// The form of the proxy's check (forward auth), and the profile for answering it. `nil` if no proxy asks.
     private var check: (form: CheckForm, profile: AuthorizationProfile)?
 
     init() {}
@@ -27,11 +26,11 @@ package struct Explanation: Sendable {
     ///
     /// - Parameters:
     ///   - peer: The address from which the request comes.
-    ///   - session: The only session that a token in the request can find. `nil` if no token finds a session. Call this
-    ///     initializer on the loop of the session.
-    ///   - authority: Distinguishes tokens of the gateway from other tokens.
-    ///   - certificate: The certificate that the client has proven to own. `nil` if there is no such certificate.
-    ///   - checkPath: The path at which a proxy asks about the request. `nil` if the client itself sends the request.
+    ///   - session: The only session that a token in the request can find. `nil` if there is none. Call this
+    ///     initializer on the event loop of the session.
+    ///   - authority: Recognises the gateway's own tokens.
+    ///   - certificate: The client's TLS certificate. `nil` if the client presents none.
+    ///   - checkPath: The path of a proxy's check about the request. `nil` if the client itself sends the request.
     package init(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -82,8 +81,7 @@ package struct Explanation: Sendable {
         }
     }
 
-    /// Returns the device of the session that the head's sender would get: the client's address, as trusted proxies
-    /// report it, and its network. For a refused or incomplete head, returns the device of the peer.
+    /// Returns the client's address, as reported by trusted proxies, and network. For an invalid head, uses the peer.
     package static func device(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -112,7 +110,7 @@ package struct Explanation: Sendable {
 
     // MARK: Steps
 
-    /// The live session, and the authority that reads the session's key from a token.
+    /// The live session, and the authority that reads tokens.
     private struct Known {
         let live: CachedSession?
         let authority: TokenAuthority
@@ -134,7 +132,7 @@ package struct Explanation: Sendable {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
         judge.findings.certificate = certificate
         if let form = self.check?.form { judge.findings.note(form) }
-        // True after a token's refusal was assumed in order to continue. The reason of the answer is then hidden.
+        // True after a token's refusal was assumed in order to continue. The reason of the answer is then not shown.
         var isAssumed = false
         var next = judge.begin(given)
         self.explainRequest(given, judge.findings)
@@ -177,7 +175,7 @@ package struct Explanation: Sendable {
                 "method   \(Self.text(head.method.bytes(in: base)))",
                 "host     \(Self.text(head.authority.bytes(in: base)))",
                 "path     \(Self.text(head.path.bytes(in: base)))",
-                // A query can contain a token.
+                // The query may contain a token.
                 "query    \(head.hasQuery ? "\(head.query.length) bytes" : "none")",
                 "client   \(address)\(address == given.peer ? "" : ", as reported by \(given.peer)")",
             ]
@@ -193,7 +191,7 @@ package struct Explanation: Sendable {
             "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only checks of other proxies are answered")"
         )
         let path = given.head.path.bytes(in: given.base)
-        // A proxy that asks forwards the path as received.
+        // A proxy that asks about a request forwards the path unchanged.
         if self.check == nil, let prefixes = route.prefixes, prefixes.fits(path) {
             lines.append("path for the app \(prefixes.own(path))")
         }
@@ -215,7 +213,7 @@ package struct Explanation: Sendable {
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
         if judge.findings.route?.settings.handoff == true {
-            // A token that is not tried is shown only here. A token that is tried is also shown as its own step.
+            // A token that is not tried appears only here. A token that is tried also gets its own step.
             let isDealtWith = judge.findings.stage == .handoff || !judge.findings.events.isEmpty
             let end = isDealtWith ? "" : ", which this request may not use"
             if judge.credentials.cookies.handoff.isThere { lines.append("a transfer token in the cookies\(end)") }

@@ -1,15 +1,15 @@
-/// The gateway's changes to an app's answer, in every protocol. The rest of the answer stays unchanged.
+/// The changes that the gateway makes to an app's answer.
 ///
 /// Not copyable, because copies would count references.
 package struct AnswerChanges: ~Copyable {
-    /// True if the answer is for one user, so that no shared cache may keep it.
+    /// True if the answer belongs to one user and no shared cache may store it.
     package var marksPrivate = false
-    /// The gateway's own field lines, such as `Set-Cookie` and CORS fields, each with its CRLF.
+    /// The gateway's own field lines, such as `Set-Cookie` and CORS, each with its CRLF.
     package var extraLines: [UInt8] = []
     package var requestID: RequestID
-    /// Whether the upstream is the identity provider. Its own fields may have the names of identity fields.
+    /// True if the app is the identity provider. Its answers may contain fields with the names of identity fields.
     package var keepsIdentityNames = false
-    /// The route if it changes the answers of its app. `nil` otherwise.
+    /// The route. `nil` unless the route changes its app's answers.
     package var route: Pinned<RouteEntry>?
 
     package init(requestID: RequestID) {
@@ -17,10 +17,10 @@ package struct AnswerChanges: ~Copyable {
     }
 }
 
-/// The head of an app's answer, lent for one call without counting references.
+/// The head of an app's answer. It does not retain its parts and is valid for one call only.
 package struct AnswerHead {
     private let head: Pinned<ResponseHead>
-    /// The bytes that the head's slices refer to.
+    /// The bytes to which the head's slices refer.
     private let base: Bytes
     private let app: Pinned<UpstreamTarget>
     private let host: Pinned<HostEntry>
@@ -33,7 +33,7 @@ package struct AnswerHead {
         self.host = Pinned(host)
     }
 
-    /// Lends the head, its bytes, the app's own origin (such as `http://127.0.0.1:9000`), and the public origin.
+    /// Calls `body` with the head, its bytes, the app's origin (such as `http://127.0.0.1:9000`) and the public origin.
     @inline(__always)
     package func use(_ body: (ResponseHead, Bytes, _ origin: [UInt8], _ publicOrigin: [UInt8]) -> Void) {
         self.head.use { head in
@@ -47,7 +47,7 @@ package struct AnswerHead {
 }
 
 extension UpstreamTarget {
-    /// Returns the server whose origin the answer's `Location` names, otherwise the first server.
+    /// Returns the server whose origin is in `Location`. Returns the first server if there is none.
     @inline(__always)
     fileprivate func server(namedIn head: ResponseHead, _ base: Bytes) -> Pinned<UpstreamServer> {
         guard self.isList, head.hasLocation else { return Pinned(self.first) }

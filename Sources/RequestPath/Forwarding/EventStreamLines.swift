@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// Follows an event stream's lines (HTML 9.2.5). Separates fields from comments: comments only keep the stream open.
+/// Distinguishes fields from comments in an event stream (HTML 9.2.5). Comments only keep the stream open.
 package struct EventStreamLines: Equatable {
     private enum Place {
         case begin, comment, field
@@ -12,7 +12,7 @@ package struct EventStreamLines: Equatable {
 
     package init() {}
 
-    /// Records content that is passed on. Returns true if the content has a part of a field.
+    /// Reads forwarded content. Returns true if it contains a part of a field.
     package mutating func pass(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var hasField = false
         var rest = bytes[...]

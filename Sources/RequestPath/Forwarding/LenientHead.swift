@@ -1,13 +1,12 @@
-/// Rewrites the head of an old server's answer in the strict form of RFC 9112. `ResponseParser` then checks the result,
-/// so that every answer that is passed on meets the strict rules.
+/// Rewrites the head of an old server's answer in the strict form of RFC 9112. The parser then checks the result.
 ///
-/// Used only for upstreams with `answers: lenient`, and only if the parser has refused the head.
+/// Used only for upstreams with `answers: lenient`, and only for heads that the parser has refused.
 package enum LenientHead {
     package enum Outcome: Equatable {
         case incomplete
-        /// The head is left unchanged, because it cannot be rewritten or does not need to be.
+        /// The head cannot be rewritten or is already strict.
         case same
-        /// The head in strict form, which replaces the first `count` bytes of the answer.
+        /// The strict head. It replaces the first `count` bytes of the answer.
         case rewritten([UInt8], count: Int)
     }
 
@@ -21,14 +20,12 @@ package enum LenientHead {
         }
     }
 
-    /// The status that replaces a status from 600 to 999. A recipient "SHOULD process the response as if it had a 5xx
-    /// status code" (RFC 9110 15).
+    /// Replaces a status from 600 to 999. Recipients should treat it as 5xx (RFC 9110 15).
     private static let status = Array("500".utf8)
 
-    /// Rewrites bare LF at the ends of lines and one empty line before the head (RFC 9112 2.2), and folded values and
-    /// blanks before a colon (RFC 9112 5.1, 5.2). Also rewrites a status from 600 to 999, a repeated equal length or
-    /// location (RFC 9110 8.6), an empty length if the content ends with the connection, and the transfer encoding
-    /// `identity` (RFC 2616 3.6).
+    /// Corrects bare LF, an empty first line (RFC 9112 2.2), folded values, blanks before a colon (RFC 9112 5.1, 5.2),
+    /// and statuses from 600 to 999. Removes equal repeated lengths and locations (RFC 9110 8.6), an empty length if
+    /// the connection then closes, and the transfer encoding `identity` (RFC 2616 3.6).
     ///
     /// - Parameter limit: The maximum size of a head in bytes.
     package static func rewrite(_ bytes: [UInt8], limit: Int) -> Outcome {
@@ -107,7 +104,7 @@ package enum LenientHead {
         return fields
     }
 
-    /// Returns whether a list has the element, in any letter case.
+    /// True if a comma-separated list contains the element, in any letter case.
     private static func lists(_ element: StaticString, _ value: [UInt8]) -> Bool {
         value.split(separator: 0x2C).contains { Self.equal(Array(Self.trimmed($0)), element) }
     }

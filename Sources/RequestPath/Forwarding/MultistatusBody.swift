@@ -1,18 +1,17 @@
 package import NIOCore
 
-/// Makes the hrefs in the content of a WebDAV 207 answer public (RFC 4918 8.3, 14.7). All other bytes stay.
+/// Replaces references to the app in the `href` elements of a WebDAV 207 answer (RFC 4918 8.3, 14.7).
 ///
-/// The document is read as a stream, with as much of its markup as is needed to find the text of `href` elements. Only
-/// elements with the prefix of the root, `multistatus`, are found, because apps declare one prefix for `DAV:`.
+/// Reads the content as a stream. Finds only elements with the root's prefix: apps use one prefix for `DAV:`.
 package final class MultistatusBody {
     private enum State {
-        /// Character data that is not the text of an href.
+        /// Text that is not in an href.
         case text
-        /// After `<`, within the name of a tag.
+        /// In a tag, within its name.
         case name
-        /// Within a tag, after its name. Within a quoted value of an attribute if `quote` is not 0.
+        /// In a tag, after its name. `quote` is the quotation mark around the current attribute's value, or 0.
         case attributes(quote: UInt8)
-        /// Within a comment, a section or an instruction. It ends with these bytes.
+        /// In a comment, section or instruction. It ends with the bytes `end`.
         case opaque(end: UInt32, mask: UInt32)
         /// The text of an href.
         case reference
@@ -22,24 +21,23 @@ package final class MultistatusBody {
     private var state = State.text
     /// The name of the current tag, or the text of the current href.
     private var collected: [UInt8] = []
-    /// The last four bytes that were read.
+    /// The last four bytes.
     private var last: UInt32 = 0
-    /// The name of the elements whose text is a reference. `nil` before the root.
+    /// The name of the href elements, with their prefix. `nil` before the root element.
     private var href: [UInt8]?
-    /// True if the root is not `multistatus`, so that nothing is changed.
+    /// True if the root is not `multistatus`. Nothing is changed then.
     private var isForeign = false
 
-    /// The maximum number of bytes that are kept of a name or reference. They suffice to rewrite a longer reference.
+    /// The maximum number of kept bytes of a name or reference. The start of a longer reference is still rewritten.
     package static let longest = 4096
 
     package init(_ references: PublicReferences) {
         self.references = references
     }
 
-    /// Returns whether hrefs can be found in the content: XML without compression, and without a digest in a field (RFC
-    /// 9530).
+    /// True if the content can be rewritten: XML without compression and without a digest (RFC 9530).
     ///
-    /// - Parameter base: The bytes that the head's slices refer to.
+    /// - Parameter base: The bytes to which the head's slices refer.
     static func isReadable(_ head: ResponseHead, _ base: Bytes) -> Bool {
         guard head.status == 207, head.framing != .none else { return false }
         var isXML = false
@@ -58,16 +56,16 @@ package final class MultistatusBody {
         return isXML
     }
 
-    /// Returns whether a field with this name contains a digest of the content.
+    /// True if fields with this name contain a digest of the content.
     static func isDigest(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         ByteClass.equal(name, "content-digest") || ByteClass.equal(name, "repr-digest")
             || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
     }
 
-    /// Reads the next bytes of the content and appends the bytes that the client gets instead.
+    /// Reads the next bytes of the content and appends the bytes for the client.
     package func read(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         guard !self.isForeign else { return _ = out.writeBytes(bytes) }
-        // Everything but references is copied in runs.
+        // Bytes outside of references are copied in runs.
         var start = 0
         for index in 0..<bytes.count {
             let byte = bytes[index]
@@ -104,7 +102,7 @@ package final class MultistatusBody {
         if start < bytes.count { _ = out.writeBytes(UnsafeBufferPointer(rebasing: bytes[start...])) }
     }
 
-    /// Appends the last reference if the content ends within it.
+    /// Appends the last reference if the content ends in it.
     package func end(into out: inout ByteBuffer) {
         if case .reference = self.state { self.writeReference(to: &out) }
         self.state = .text
@@ -141,7 +139,7 @@ package final class MultistatusBody {
         self.readAttributes(byte, 0)
     }
 
-    /// Sets the name of href elements: `href` with the prefix of the root element.
+    /// Sets the name of the href elements from the prefix of the root element.
     private func findRoot() {
         guard self.href == nil, self.collected.first != UInt8(ascii: "!") else { return }
         let root = Array("multistatus".utf8)

@@ -1,5 +1,5 @@
-/// Rewrites references of a client for the app, on a route that changes the path: `Destination` and `If` of WebDAV (RFC
-/// 4918 10.3, 10.4). The origin of a reference stays as the client wrote it.
+/// Rewrites the references in a client's `Destination` and `If` (WebDAV, RFC 4918 10.3, 10.4) on routes that change the
+/// path. The origins in the references are unchanged.
 package struct OwnReferences {
     private let prefixes: PathPrefixes
     private let publicOrigin: [UInt8]
@@ -10,19 +10,19 @@ package struct OwnReferences {
         self.publicOrigin = publicOrigin
     }
 
-    /// `nil` if the app gets the references of clients unchanged.
+    /// Returns `nil` if the route does not change references.
     package init?(_ route: RouteEntry, publicOrigin: [UInt8]) {
         guard route.changesReferences, let prefixes = route.prefixes else { return nil }
         self.init(prefixes, publicOrigin: publicOrigin)
     }
 
-    /// The target of a reference.
+    /// Where a reference leads.
     private enum Place {
-        /// A path of the app, at these bytes.
+        /// To the app. The range contains the path.
         case own(Range<Int>)
-        /// A public path outside of the app.
+        /// To a public path outside of the app.
         case outside
-        /// A URL of another origin, or a reference with neither an origin nor an absolute path.
+        /// To another origin. Also used for relative references.
         case elsewhere
     }
 
@@ -38,7 +38,7 @@ package struct OwnReferences {
         return self.prefixes.fits(UnsafeBufferPointer(rebasing: value[start..<end])) ? .own(start..<end) : .outside
     }
 
-    /// Returns whether a reference leads to a public path outside of the app. The app would read it as its own path.
+    /// True if a reference leads to a public path outside of the app. The app would mistake the path for its own.
     package func misses(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         if case .outside = self.place(of: value) { true } else { false }
     }
@@ -51,7 +51,7 @@ package struct OwnReferences {
         writer.write(UnsafeBufferPointer(rebasing: value[path.upperBound...]))
     }
 
-    /// Writes the value of `If`. Text in angle brackets outside of parentheses is a resource (RFC 4918 10.4.2).
+    /// Writes the value of `If`. References are in angle brackets outside of parentheses (RFC 4918 10.4.2).
     package func writeCondition(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         var written = 0
         var index = 0
@@ -61,7 +61,7 @@ package struct OwnReferences {
             switch value[index] {
             case UInt8(ascii: "("): isInList = true
             case UInt8(ascii: ")"): isInList = false
-            // An entity tag may contain any of the other bytes.
+            // An entity tag may contain brackets and parentheses.
             case UInt8(ascii: "\""): index = end(UInt8(ascii: "\""))
             case UInt8(ascii: "<"):
                 let (start, end) = (index + 1, end(UInt8(ascii: ">")))

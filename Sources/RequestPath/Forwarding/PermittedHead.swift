@@ -1,17 +1,15 @@
 package import NIOCore
 package import Sessions
 
-/// The head of a request to an app. Every exchange with an app begins with a permitted head. Making such a head
-/// consumes a `Permit`, so a request without a permit cannot be sent.
+/// The head of a request to an app. Creating it consumes a `Permit`, so no request can be sent without one.
 ///
-/// One connection at a time owns the head, until the app's answer begins. If the request has to be sent on another
-/// connection, the owner returns the head.
+/// One stream at a time owns the head. Before the app's answer begins, the head can be taken back for a retry.
 package struct PermittedHead: ~Copyable {
     /// The head, from its request line to its empty line.
     package let bytes: ByteBuffer
     /// The framing of the body.
     package let framing: OutgoingFraming
-    /// Whether a body follows. The body may turn out to be empty.
+    /// True if the request has a body, even an empty one.
     package let hasBody: Bool
     private let permit: Permit
 
@@ -47,10 +45,10 @@ package struct PermittedHead: ~Copyable {
         self.permit = permit
     }
 
-    /// The session whose identity is in the head. `nil` if none exists.
+    /// The session whose identity is in the head. `nil` if there is none.
     package var session: CachedSession? { self.permit.session }
 
-    /// Consumes the head and returns its buffer, which can be used again.
+    /// Consumes the head and returns its buffer for reuse.
     @inline(__always)
     package consuming func intoBuffer() -> ByteBuffer { self.bytes }
 }

@@ -1,26 +1,25 @@
-/// Rewrites references of an app for its clients. Replaces the app's own origin by the public origin, and adds the
-/// route's prefixes to the app's paths. Other references, and references relative to the page, stay unchanged.
+/// Makes an app's references public: replaces the app's origin by the public origin, and adds the route's prefixes to
+/// the app's paths. Relative references and those to other origins are unchanged.
 package struct PublicReferences {
     private let prefixes: PathPrefixes?
-    /// The origins that the app may write, in addition to the public origin.
+    /// The origins that the app may write besides the public origin.
     private let ownOrigins: [[UInt8]]
     private let publicOrigin: [UInt8]
 
     /// - Parameters:
-    ///   - prefixes: The difference between the app's paths and the public paths. `nil` if there is no difference.
-    ///   - ownOrigins: The origins that the app may write, in addition to the public origin. Example:
-    ///     `http://127.0.0.1:9000`.
-    ///   - publicOrigin: The origin that replaces the app's own origins.
+    ///   - prefixes: The difference between the app's paths and the public paths. `nil` if they are equal.
+    ///   - ownOrigins: The origins that the app may write besides the public origin, such as `http://127.0.0.1:9000`.
+    ///   - publicOrigin: The origin that replaces `ownOrigins`.
     package init(_ prefixes: PathPrefixes?, ownOrigins: [[UInt8]], publicOrigin: [UInt8]) {
         self.prefixes = prefixes
         self.ownOrigins = ownOrigins
         self.publicOrigin = publicOrigin
     }
 
-    /// Creates a rewriter for the answers of a route's app.
+    /// Creates a rewriter for the answers of an app.
     ///
     /// - Parameters:
-    ///   - route: The route if it changes the answers of its app. `nil` otherwise.
+    ///   - route: The route. `nil` unless the route changes its app's answers.
     ///   - origin: The origin of the app's server.
     init(_ route: Pinned<RouteEntry>?, origin: [UInt8], publicOrigin: [UInt8]) {
         let route = route?.counted
@@ -35,7 +34,7 @@ package struct PublicReferences {
         publicOrigin.count + (route?.use { $0.prefixes?.growth ?? 0 } ?? 0)
     }
 
-    /// Returns whether a reference begins with an origin that is replaced, on a route that changes no answers.
+    /// True if a reference begins with the app's or the public origin. For routes that change no answers.
     static func hasOwnOrigin(_ value: UnsafeBufferPointer<UInt8>, origin: [UInt8], publicOrigin: [UInt8]) -> Bool {
         guard let written = WrittenOrigin(value) else { return false }
         return written.isSame(as: origin) || written.isSame(as: publicOrigin, takesPlain: true)
@@ -51,7 +50,7 @@ package struct PublicReferences {
         prefixes.writePublic(rest, &writer)
     }
 
-    /// Writes the value of `Link`. Its targets are in angle brackets, outside of quoted strings (RFC 8288 3).
+    /// Writes the value of `Link`. References are in angle brackets outside of quoted strings (RFC 8288 3).
     package func writeLinks(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         var written = 0
         var index = 0
@@ -77,8 +76,7 @@ package struct PublicReferences {
         writer.write(value, from: written)
     }
 
-    /// Writes the value of `Refresh`: seconds, then `;` or `,` and a URL. The URL may follow `url=` and may be in
-    /// quotes (HTML 4.2.5.3).
+    /// Writes the value of `Refresh` (HTML 4.2.5.3): seconds, `;` or `,`, and a URL, perhaps after `url=` or in quotes.
     package func writeRefresh(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         func skip(_ index: inout Int, while isSkipped: (UInt8) -> Bool) {
             while index < value.count, isSkipped(value[index]) { index += 1 }
@@ -108,8 +106,8 @@ package struct PublicReferences {
         writer.write(value, from: end)
     }
 
-    /// Writes the value of `Set-Cookie` with the public path. Cookies that must have the path `/` (`__Host-`) stay
-    /// unchanged. Without `Path`, browsers use the path of the public URL (RFC 6265 5.1.4).
+    /// Writes the value of `Set-Cookie` with the public path. Cookies without `Path` and `__Host-` cookies (which
+    /// require the path `/`) are unchanged.
     package func writeCookie(_ cookie: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         guard let prefixes = self.prefixes, !Self.isBoundToHost(cookie),
             let path = Self.path(of: cookie)
@@ -119,14 +117,14 @@ package struct PublicReferences {
         writer.write(cookie, from: path.upperBound)
     }
 
-    /// Returns whether browsers accept the cookie only with the path `/`: its name begins with `__Host-` in any case.
+    /// True if the cookie's name begins with `__Host-`, in any letter case.
     private static func isBoundToHost(_ cookie: UnsafeBufferPointer<UInt8>) -> Bool {
         let name = ByteClass.trimmed(cookie)
         return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")
     }
 
-    /// Returns the range of the path's bytes in a cookie of the app. The last `Path` applies (RFC 6265 5.3). `nil` if
-    /// this path does not begin with `/`, or if it is `/` and a `Domain` makes the cookie valid on other hosts, too.
+    /// Returns the range of the last `Path` in a cookie (RFC 6265 5.3). `nil` if the path does not begin with `/`, or
+    /// if it is `/` and the cookie's `Domain` includes other hosts.
     private static func path(of cookie: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var path: Range<Int>?
         var hasDomain = false
@@ -149,8 +147,8 @@ package struct PublicReferences {
         return path
     }
 
-    /// Returns the length of the origin of a URL of the app. 0 if the URL leads to another origin or has no origin. An
-    /// app may write its own origin, the public origin, or an origin with a name that the route gives to the app.
+    /// Returns the length of a URL's origin if the URL leads to the app, otherwise 0. The app may write its own origin,
+    /// the public origin, or an origin that the route sends to the app.
     private func ownLength(_ value: UnsafeBufferPointer<UInt8>) -> Int {
         guard let written = WrittenOrigin(value) else { return 0 }
         let isOwn =

@@ -6,26 +6,26 @@ import Settings
 import Glibc
 #endif
 
-/// The facts about a request that the gateway adds to the head for the app.
+/// What the gateway adds to the head for the app.
 package struct ForwardedFacts {
     /// The client's address as text.
     package var address: [UInt8]
     /// The public host.
     package var host: Pinned<HostEntry>
     package var requestID: RequestID
-    /// The lines about the user. `nil` if there is no session whose identity the app gets.
+    /// The lines about the user. `nil` if the app receives no identity.
     package var identity: IdentityLines?
-    /// The trace that the app joins. `nil` if the client's trace headers are passed on.
+    /// The trace that the app joins. `nil` if the client's trace fields are forwarded unchanged.
     package var trace: ForwardedTrace?
 }
 
-/// The trace of a request, as it is sent to the app.
+/// The trace context for the app.
 package struct ForwardedTrace {
     package let trace: TraceID
     /// The parent of the app's spans.
     let span: UInt64
     let isRecorded: Bool
-    /// Whether the trace is the client's, so that the client's `tracestate` is valid for it.
+    /// True if the client's `tracestate` is forwarded, because the trace is the client's.
     let keepsState: Bool
 
     /// Creates a recorded trace.
@@ -36,8 +36,7 @@ package struct ForwardedTrace {
         self.keepsState = keepsState
     }
 
-    /// Creates a trace that begins with the request and is not recorded. Its span is written nowhere, so the span's id
-    /// is taken from the trace's id.
+    /// Creates a trace that is not recorded. The span's id is taken from the trace's id, because no span is written.
     init(unrecorded trace: TraceID) {
         self.trace = trace
         self.span = trace.low == 0 ? trace.high : trace.low
@@ -45,15 +44,15 @@ package struct ForwardedTrace {
         self.keepsState = false
     }
 
-    /// Writes the line of `traceparent`.
+    /// Writes the line `traceparent`.
     ///
-    /// - Parameter requestID: The request id. It was written at the end of the previous line.
+    /// - Parameter requestID: The request id. The previous line ends with it.
     @inline(__always)
     func write(to writer: inout ByteWriter, after requestID: RequestID) {
         let length = writer.count
         writer.write("traceparent: 00-")
         if requestID.given == nil, requestID.seed == self.trace.high, requestID.sequence == self.trace.low {
-            // The digits are at the end of the previous line.
+            // Copies the digits from the end of the previous line.
             writer.writeAgain(from: length &- 34, 32)
         } else {
             writer.writeHexadecimal(self.trace.high)
@@ -69,13 +68,10 @@ package struct ForwardedTrace {
     }
 }
 
-/// Writes the head for the app: the client's lines, except lines that a client may not send, and the lines of the route
-/// and the gateway.
+/// Writes the head for the app from the client's lines and the lines of the route and the gateway.
 package enum RequestWriter {
-    /// Writes the head. Drops each line that a client may not send, even if the gateway writes no line of that name
+    /// Writes the head. Lines that a client may not send are always dropped, even if the gateway writes no such line
     /// (CVE-2026-30851).
-    ///
-    /// - Parameter permit: The proof that the request may be forwarded.
     @inline(__always)
     package static func write(
         _ head: RequestHead,
@@ -136,7 +132,7 @@ package enum RequestWriter {
         }
     }
 
-    /// Writes the target with the app's path, and without the handoff parameter.
+    /// Writes the target with the app's path and without the handoff parameter.
     private static func writeTarget(
         _ head: RequestHead,
         _ base: Bytes,
@@ -168,7 +164,7 @@ package enum RequestWriter {
         Self.writeQuery(head, base, parameter, &writer)
     }
 
-    /// Returns whether the app gets `Referer` without its query, because the query has the handoff parameter.
+    /// True if the app receives `Referer` without its query, because the query contains the handoff parameter.
     static func shortensReferer(
         _ head: RequestHead,
         _ base: Bytes,
@@ -269,7 +265,7 @@ package enum RequestWriter {
         writer.write(base + runStart, head.byteCount &- 2 &- runStart)
     }
 
-    /// Writes a line of the client with its references rewritten for the app.
+    /// Writes a client's line with its references rewritten for the app.
     private static func writeReferences(
         of line: FieldLine,
         _ base: Bytes,
@@ -286,9 +282,8 @@ package enum RequestWriter {
         writer.write("\r\n")
     }
 
-    /// Returns the offset of the query in a `Referer` with the handoff parameter. The app gets the field without its
-    /// query, because the token may still be valid, for example when a frame of the page loads something. `nil` if the
-    /// field is forwarded unchanged.
+    /// Returns the offset of the query in a `Referer` that contains the handoff parameter. The query is dropped,
+    /// because the token may still be valid. `nil` if the field is forwarded unchanged.
     @inline(__always)
     private static func endOfReferer(_ value: Slice, _ base: Bytes, _ parameter: HandoffParameter) -> Int? {
         guard let mark = memchr(base + value.start, 0x3F, value.length) else { return nil }
@@ -296,7 +291,7 @@ package enum RequestWriter {
         return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
     }
 
-    /// Returns whether the client's `Cookie` lines are replaced by one rewritten line.
+    /// True if the client's `Cookie` lines are replaced by one rewritten line.
     @inline(__always)
     static func rewritesCookies(_ head: RequestHead, _ route: RouteEntry, _ credentials: Credentials) -> Bool {
         head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
@@ -306,7 +301,7 @@ package enum RequestWriter {
             || (credentials.cookies.provider.isThere && !route.isPublic)
     }
 
-    /// Appends the `Cookie` line for the app, as `writeCookies` writes it, to the lines of an answer to a check.
+    /// Appends the `Cookie` line for the app to the lines of an answer to a check (forward auth).
     static func appendCookies(
         _ head: RequestHead,
         _ base: Bytes,
@@ -322,7 +317,7 @@ package enum RequestWriter {
         }
     }
 
-    /// Writes all `Cookie` lines as one line, without the gateway's own cookies. Writes nothing if no cookie is left.
+    /// Writes all `Cookie` lines as one line, without the gateway's cookies. Writes nothing if none are left.
     private static func writeCookies(
         _ head: RequestHead,
         _ base: Bytes,
@@ -355,7 +350,7 @@ package enum RequestWriter {
 }
 
 extension RequestHead {
-    /// Returns the target, byte for byte, without the handoff parameter.
+    /// Returns the unchanged target without the handoff parameter.
     func target(in base: Bytes, without parameter: HandoffParameter) -> String {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: self.target.length + 1) { room in
             guard let start = room.baseAddress else { return "/" }

@@ -1,10 +1,10 @@
 import NIOCore
 package import Vocabulary
 
-/// The reason why an app's answer cannot be passed on, for the operator.
+/// Why an app's answer cannot be forwarded, for the operator.
 package struct ResponseFault: Equatable, Sendable {
     package let rule: Rule
-    /// The name of the field that breaks the rule, as offsets into the head. Empty if no field with a name breaks it.
+    /// The name of the faulty field, as offsets into the head. Empty if no field is at fault.
     package let field: Slice
 
     package init(_ rule: Rule, _ field: Slice = .empty) {
@@ -39,16 +39,16 @@ package struct ResponseFault: Equatable, Sendable {
 package struct UpstreamNotice: Sendable, Equatable {
     /// The app's name in the settings.
     package let upstream: String
-    /// The reason that clients get.
+    /// The reason that clients receive.
     package let reason: Reason
-    /// One sentence, without the value of any field.
+    /// One sentence. Contains no field values.
     package let sentence: String
     /// The name of the field at fault, cut to 64 characters. `nil` if no field is at fault.
     package let field: String?
 }
 
 extension TimeAmount {
-    /// The duration for sentences, such as `60 s` or `300 ms`.
+    /// The duration as text, such as `60 s` or `300 ms`.
     var inWords: String {
         let milliseconds = self.nanoseconds / 1_000_000
         return milliseconds.isMultiple(of: 1000) ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"

@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// The parsed head of an app's answer. Its slices are offsets into the bytes of the answer.
+/// The parsed head of an app's answer. Its slices are offsets into the answer's bytes.
 package final class ResponseHead {
     package var fields: FieldLines
     package var status = 0
@@ -14,21 +14,21 @@ package final class ResponseHead {
     package var isChunked = false
     package var keepsAlive = true
     package var upgradesToWebSocket = false
-    /// True for NTLM and Negotiate. They bind a user to the connection, so no other client may use it (CVE-2026-88007).
+    /// True for NTLM and Negotiate. They sign in the connection, so it must not serve other clients (CVE-2026-88007).
     package var bindsConnection = false
-    /// The time in seconds after which the app closes an idle connection (`Keep-Alive`). `nil` if the app does not say.
+    /// The app's idle timeout in seconds (`Keep-Alive`). `nil` if the app does not state it.
     package var idleSeconds: Int?
     package var isEventStream = false
     package var hasCacheControl = false
     package var hasLocation = false
     package var hasDate = false
-    /// The number of references in fields that may become longer (`PublicReferences`).
+    /// The number of references that may grow when they are rewritten (`PublicReferences`).
     package var referenceCount = 0
-    /// The reason for refusing the head, or for an unknown length of its content. Ignored if there is no content.
+    /// Why the head is malformed or the content's length is unknown. Ignored if there is no content.
     package var fault: ResponseFault?
-    /// Whether the fields announce content that the answer must not have, so that content may follow.
+    /// True if the fields announce content although the status forbids it. The app may still send content.
     package var announcesContent = false
-    /// Whether `Connection` names a hop-by-hop field.
+    /// True if `Connection` names other fields. Those are dropped.
     var nominates = false
     /// The maximum number of fields in a head.
     static let mostFields = 200
@@ -37,7 +37,7 @@ package final class ResponseHead {
         self.fields = FieldLines(capacity: fieldCount)
     }
 
-    /// Removes the length of content that the gateway changes. The content is then sent in chunks.
+    /// Removes `Content-Length`, because the gateway changes the content.
     func forgetLength() {
         if case .length = self.framing { self.framing = .untilClose }
         for index in 0..<self.fields.count where self.fields[index].role == .contentLength {
@@ -70,13 +70,12 @@ package final class ResponseHead {
 package enum ResponseParseResult: Equatable {
     case incomplete
     case complete
-    /// Readers could read the bytes differently. The client gets 502, and the connection is closed.
-    /// `ResponseHead.fault` has the reason.
+    /// The head is invalid (`ResponseHead.fault`). The client gets 502, and the connection closes.
     case malformed
 }
 
-/// Parses an answer's head as strictly as a request's. If the gateway and a client read an answer differently, the
-/// client could mistake part of it for the next answer.
+/// Parses an answer's head strictly. If gateway and client understood an answer differently, the client could mistake a
+/// part of it for the next answer.
 package struct ResponseParser: Sendable {
     private let names: FieldNames
     /// The maximum size of a head in bytes.
@@ -88,9 +87,9 @@ package struct ResponseParser: Sendable {
         self.limit = limit
     }
 
-    /// Parses the `count` bytes at `base` into `head`. The framing follows RFC 9112 6.3.
+    /// Parses the `count` bytes at `base` into `head` and determines the framing (RFC 9112 6.3).
     ///
-    /// - Parameter answersHead: Whether the request was a HEAD.
+    /// - Parameter answersHead: True if the request's method was HEAD.
     package func parse(
         _ base: Bytes,
         _ count: Int,
@@ -130,8 +129,7 @@ package struct ResponseParser: Sendable {
         memcmp(base, "HTTP/1.", min(count, 7)) == 0
     }
 
-    /// Reads `HTTP-version SP status-code SP [reason-phrase] CRLF` (RFC 9112 4). Accepts a missing second SP, because
-    /// many apps leave it out.
+    /// Reads the status line (RFC 9112 4). The SP after the status may be missing, because many apps omit it.
     private func statusLine(_ base: Bytes, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed - 1
         guard end >= 12, base[end] == 0x0D, memcmp(base, "HTTP/1.", 7) == 0 else { return false }
@@ -152,7 +150,7 @@ package struct ResponseParser: Sendable {
         return true
     }
 
-    /// Reads a field line. Returns false if the head is refused.
+    /// Reads a field line. Returns false if the head is malformed.
     @inline(__always)
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed &- 1
@@ -164,7 +162,7 @@ package struct ResponseParser: Sendable {
             head.fault = ResponseFault(.lineEnd, Slice(start, name.count))
             return false
         }
-        // A client does not read `Content_Length` as the length, so the gateway must not either.
+        // Clients do not read `Content_Length` as the length, so the gateway does not either.
         let role = name.isAlias && name.role != .managed ? .other : name.role
         var valueStart = start &+ name.count &+ 1
         var valueEnd = end
@@ -194,7 +192,7 @@ package struct ResponseParser: Sendable {
         return role == .other || role == .date || self.note(role, line, base, head)
     }
 
-    /// Returns the fault of a line that does not begin with a name and a colon.
+    /// Returns the fault of a line that does not begin with a field name and a colon.
     @inline(never)
     private static func fault(ofLine base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> ResponseFault
     {
@@ -264,7 +262,7 @@ package struct ResponseParser: Sendable {
         case .cacheControl:
             head.hasCacheControl = true
         case .location:
-            // If there are two locations, clients could differ in which one they follow.
+            // Clients could follow different locations.
             guard !head.hasLocation else {
                 head.fault = ResponseFault(.repeated, head.fields[line].name)
                 return false
@@ -309,8 +307,8 @@ package struct ResponseParser: Sendable {
         return true
     }
 
-    /// Frames an answer that has no content "regardless of the header fields present in the message" (RFC 9112 6.3).
-    /// With HEAD or 304, a length describes content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
+    /// Frames an answer without content (RFC 9112 6.3). With HEAD or 304, `Content-Length` describes content that is
+    /// not sent. With other statuses, it is forbidden (RFC 9110 8.6).
     private func concludeWithoutContent(_ head: ResponseHead) {
         head.framing = .none
         let mustNotFrame = head.status < 200 || head.status == 204

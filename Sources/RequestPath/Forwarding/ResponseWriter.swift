@@ -2,23 +2,23 @@ package import NIOCore
 
 /// The `Connection` field of an HTTP/1 answer.
 package enum ConnectionField: Equatable, Sendable {
-    /// No field: the connection stays open, as the client expects.
+    /// No field. The connection stays open, as the client expects.
     case none
     case close
-    /// The connection stays open, because an HTTP/1.0 client has asked for this.
+    /// The connection stays open, because an HTTP/1.0 client has asked for it.
     case keepAlive
 }
 
-/// Writes an answer's head for the client.
+/// Writes the head of an app's answer for the client.
 package struct ResponseWriter: Sendable {
     private let sessionCookies: [[UInt8]]
     private let handoffCookies: [[UInt8]]
 
-    /// Creates a writer for apps that may not set the gateway's own cookies.
+    /// Creates a writer. Apps may not set the gateway's cookies.
     ///
     /// - Parameters:
-    ///   - sessionCookies: The names of the session cookie. Names that begin with one of them and `-` are reserved too.
-    ///   - handoffCookies: The names of cookies that carry transfer tokens.
+    ///   - sessionCookies: The names of the session cookie. Names that begin with one and `-` are also reserved.
+    ///   - handoffCookies: The names of the cookies that contain transfer tokens.
     package init(sessionCookies: [String], handoffCookies: [String]) {
         self.sessionCookies = sessionCookies.map { Array($0.utf8) }
         self.handoffCookies = handoffCookies.map { Array($0.utf8) }
@@ -27,11 +27,10 @@ package struct ResponseWriter: Sendable {
     /// Appends an answer's head to `buffer`.
     ///
     /// - Parameters:
-    ///   - origin: The app's own origin, such as `http://127.0.0.1:9000`. A `Location` with this origin is rewritten.
-    ///   - publicOrigin: The origin that replaces the app's own origin.
+    ///   - origin: The app's origin, such as `http://127.0.0.1:9000`. It is replaced in `Location` and similar fields.
+    ///   - publicOrigin: The origin that replaces the app's.
     ///   - framing: The framing of the content.
-    ///   - connection: The value of `Connection`.
-    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1) and the route does not edit `Date`.
+    ///   - date: The value of `Date` if the app sends none (RFC 9110 6.6.1) and the route does not edit `Date`.
     @inline(__always)
     package func write(
         _ head: ResponseHead,
@@ -75,7 +74,7 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// Appends an interim answer, such as 103, without the fields that the gateway adds to the final answer.
+    /// Appends an interim answer, such as 103, without the fields that a final answer gets.
     package func writeInterim(
         _ head: ResponseHead,
         _ base: Bytes,
@@ -91,14 +90,14 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// Returns the maximum size in bytes of the app's status line and fields, as they are written.
+    /// Returns the maximum size in bytes of the app's status line and fields after rewriting.
     @inline(__always)
     private static func room(
         _ head: ResponseHead,
         _ publicOrigin: [UInt8],
         _ changes: borrowing AnswerChanges
     ) -> Int {
-        // Twice the head, because each directive of a rewritten `Cache-Control` may need one more byte.
+        // Each directive of a rewritten `Cache-Control` may need one more byte, so twice the head is enough.
         let room = head.byteCount * 2 + 64
         guard head.referenceCount > 0 else { return room }
         return room + head.referenceCount * PublicReferences.growth(changes.route, publicOrigin)
@@ -207,7 +206,7 @@ package struct ResponseWriter: Sendable {
             }
             writer.write("\r\n")
         case .cacheControl:
-            // The app's directives stay, except those that allow a shared cache to keep the answer.
+            // Keeps the app's directives, except those that let shared caches store the answer.
             writer.write("Cache-Control: private")
             ByteClass.forEachElement(of: line.value.bytes(in: base)) { directive in
                 let name = UnsafeBufferPointer(rebasing: directive.prefix { $0 != 0x3D })
@@ -221,7 +220,7 @@ package struct ResponseWriter: Sendable {
 
     private func setsOwnCookie(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         var value = ByteClass.trimmed(value)
-        // A browser returns a cookie without a name as its bare value, so `=ours=x` would come back as `ours=x`.
+        // Browsers return a cookie without a name as its bare value, so `=ours=x` would come back as `ours=x`.
         if value.first == 0x3D { value = UnsafeBufferPointer(rebasing: value.dropFirst()) }
         let name = ByteClass.trimmed(UnsafeBufferPointer(rebasing: value.prefix { $0 != 0x3D && $0 != 0x3B }))
         if self.handoffCookies.contains(where: { $0.elementsEqual(name) }) { return true }
@@ -230,14 +229,14 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// Returns whether a route neither sets nor removes the date of its app's answers.
+    /// True if the route does not edit `Date`.
     private static func leavesDate(_ route: RouteEntry) -> Bool {
         let name: StaticString = "date"
         return name.withUTF8Buffer { !route.answerEdits.removes($0) }
     }
 
-    /// Returns whether a field replaces `Cache-Control` for some caches, such as `CDN-Cache-Control` and
-    /// `Cloudflare-CDN-Cache-Control`. The names of all these fields end with `-Cache-Control` (RFC 9213 2).
+    /// True if the field replaces `Cache-Control` for some caches, such as `CDN-Cache-Control`. Their names end with
+    /// `-Cache-Control` (RFC 9213 2).
     @inline(__always)
     static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         let ending: StaticString = "-cache-control"

@@ -1,20 +1,20 @@
 package import NIOCore
 package import Transport
 
-/// The framing of an HTTP/1 message's content when it is sent.
+/// How the content of an HTTP/1 message is framed.
 package enum OutgoingFraming: Equatable, Sendable {
-    /// With the length in its head, or without content.
+    /// By the length in its head, or without content.
     case asIs
-    /// In the gateway's own chunks.
+    /// In chunks made by the gateway.
     case chunked
-    /// As raw bytes until the connection closes, for an HTTP/1.0 client and an unknown length.
+    /// By the end of the connection, for an HTTP/1.0 client and an unknown length.
     case untilClose
 }
 
-/// Collects the bytes that one event sends on one connection. Small runs of bytes are copied together, and large runs
-/// are passed as slices. One flush sends everything. The connections of a loop use its stage one after another.
+/// Collects the bytes that one event sends on one connection, to send them at once. Small runs are copied, large runs
+/// are queued as slices. The connections of a loop use one stage one after another.
 package final class Stage {
-    /// The bytes that one connection collects. A collection ends when it is flushed or another connection begins one.
+    /// Identifies the bytes collected for one connection, until they are flushed or another connection collects.
     package struct Collection {
         fileprivate var number: UInt64 = 0
 
@@ -22,7 +22,7 @@ package final class Stage {
     }
 
     private var buffer: ByteBuffer
-    /// The number of the last collection.
+    /// The number of the current collection.
     private var number: UInt64 = 1
     private static let copyLimit = 8192
 
@@ -30,8 +30,7 @@ package final class Stage {
         self.buffer = allocator.buffer(capacity: 32_768)
     }
 
-    /// Begins a new collection, unless `collection` is current. The stream itself keeps unsent bytes of an earlier
-    /// collection.
+    /// Begins a new collection unless `collection` is current.
     @inline(__always)
     private func hold(_ collection: inout Collection) {
         if collection.number == self.number { return }
@@ -40,14 +39,14 @@ package final class Stage {
         self.buffer.clear(minimumCapacity: 16_384)
     }
 
-    /// Lets `body` append to the collection directly.
+    /// Calls `body` to append bytes to the collection.
     @inline(__always)
     package func append(_ collection: inout Collection, _ body: (inout ByteBuffer) -> Void) {
         self.hold(&collection)
         body(&self.buffer)
     }
 
-    /// Adds the next `count` bytes of `content` in this framing.
+    /// Appends the next `count` bytes of `content` in this framing.
     @inline(__always)
     package func take(
         _ count: Int,
@@ -84,13 +83,13 @@ package final class Stage {
         self.buffer.clear(minimumCapacity: 16_384)
     }
 
-    /// Adds the end of a message in this framing.
+    /// Appends the end of a message in this framing.
     @inline(__always)
     package func end(_ collection: inout Collection, as framing: OutgoingFraming) {
         if framing == .chunked { self.append(&collection) { $0.writeStaticString("0\r\n\r\n") } }
     }
 
-    /// Adds the end of a message that is sent in chunks, and its trailers.
+    /// Appends the end of a chunked message with trailers.
     package func end(_ collection: inout Collection, with trailers: Trailers) {
         self.append(&collection) { buffer in
             buffer.writeStaticString("0\r\n")
@@ -99,10 +98,10 @@ package final class Stage {
         }
     }
 
-    /// Sends everything collected.
+    /// Sends the collected bytes.
     ///
-    /// - Parameter exactly: Whether a small collection is copied into a buffer of its own size. Otherwise, each small
-    ///   piece that waits for a slow reader would occupy 16 KiB. An answer that is sent in one event needs no copy.
+    /// - Parameter exactly: True to copy a small collection, because unsent bytes would keep the whole buffer (16 KiB).
+    ///   An answer that is sent in one event needs no copy.
     @inline(__always)
     package func flush(_ collection: Collection, to stream: any ByteStream, exactly: Bool) {
         guard collection.number == self.number, self.buffer.readableBytes > 0 else { return stream.flush() }

@@ -4,9 +4,9 @@ package import NIOCore
 import Glibc
 #endif
 
-/// The trailer section of a message as it was received (RFC 9110 6.5). `TrailerRules` turns it into `Trailers`.
+/// The received trailers of a message (RFC 9110 6.5), not yet checked by `TrailerRules`.
 package final class TrailerSection {
-    /// Lines of HTTP/1, each with its line end.
+    /// HTTP/1 field lines, each with its line end.
     package private(set) var lines: [UInt8] = []
     private var byteCount = 0
     private let limit: Int
@@ -16,12 +16,12 @@ package final class TrailerSection {
         self.limit = limit
     }
 
-    /// True if the section has more bytes than its limit. Its lines are incomplete then.
+    /// True if the section exceeds its limit. `lines` is then incomplete.
     package var isTooLarge: Bool { self.byteCount > self.limit }
-    /// True if the section is so large that the stream is reset instead of refusing the request with an answer.
+    /// True if the section is so large that the stream is reset instead of answering the request.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limit }
 
-    /// Takes the next `count` bytes of `content`: lines of HTTP/1.
+    /// Moves the next `count` bytes of `content` (HTTP/1 field lines) to the section.
     package func take(_ count: Int, of content: inout ByteBuffer) {
         self.byteCount += count
         if !self.isTooLarge {
@@ -30,12 +30,12 @@ package final class TrailerSection {
         content.moveReaderIndex(forwardBy: count)
     }
 
-    /// Appends a field of HTTP/2.
+    /// Appends an HTTP/2 field.
     ///
     /// - Parameters:
     ///   - name: A token.
     ///   - value: A value without control characters.
-    ///   - overhead: The size that is added to the field's bytes.
+    ///   - overhead: The number of bytes to add to the size of the field.
     package func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, overhead: Int) {
         self.byteCount += name.count + value.count + overhead
         guard !self.isTooLarge else { return }
@@ -46,9 +46,9 @@ package final class TrailerSection {
     }
 }
 
-/// The fields that follow a body. Only `TrailerRules` creates trailers, and it drops each field that belongs in a head.
+/// The checked fields that follow a body. Only `TrailerRules` creates them.
 package struct Trailers: Sendable {
-    /// One or more lines of HTTP/1, each with its CRLF.
+    /// One or more HTTP/1 field lines, each with its CRLF.
     package let lines: [UInt8]
 
     fileprivate init(_ lines: [UInt8]) {
@@ -58,17 +58,16 @@ package struct Trailers: Sendable {
 
 /// Decides which fields may follow a body.
 ///
-/// Apps and clients may merge trailers into the head (RFC 9110 6.5.1). So a field passes only if it is unknown to the
-/// gateway. Every name with a role in a head of either direction, and every name that only the gateway may set, is
-/// dropped in every spelling.
+/// Apps and clients may merge trailers into the head (RFC 9110 6.5.1). Every field that has a meaning in a head is
+/// therefore dropped, in any spelling.
 package struct TrailerRules: Sendable {
     /// The result for a trailer section.
     package enum Outcome: Sendable {
-        /// The message ends with these fields. `nil` if no field is left.
+        /// The allowed fields. `nil` if there are none.
         case passed(Trailers?)
-        /// The section has more bytes or fields than a head may have.
+        /// The section exceeds the limits of a head.
         case tooLarge
-        /// The request has a trailer that nobody sends by accident.
+        /// The request has a trailer that belongs only in a head, such as `Host`.
         case refused
     }
 
@@ -82,7 +81,7 @@ package struct TrailerRules: Sendable {
     ///   - managedPrefixes: Normalised prefixes of names that only the gateway may set.
     ///   - requestLimits: The limits of a request's head.
     ///   - answerLimits: The limits of an answer's head.
-    ///   - dropsUnderscore: True if fields of clients whose names contain `_` never reach the app.
+    ///   - dropsUnderscore: True if client fields with `_` in their names are dropped.
     package init(
         managedNames: [String],
         managedPrefixes: [String],
@@ -107,7 +106,7 @@ package struct TrailerRules: Sendable {
 
     /// Checks the trailers of a request.
     ///
-    /// - Parameter route: The route if it may remove fields of its requests. `nil` otherwise.
+    /// - Parameter route: The route if it may remove request fields. `nil` otherwise.
     package func check(_ section: TrailerSection, ofRequestOn route: RouteEntry?) -> Outcome {
         self.check(section, self.requestLimits) { name, text in
             if FieldNames.refusesTrailer(text) { return .refused }
@@ -119,8 +118,8 @@ package struct TrailerRules: Sendable {
     /// Checks the trailers of an answer.
     ///
     /// - Parameters:
-    ///   - route: The route if it may remove fields of its answers. `nil` otherwise.
-    ///   - isRewritten: True if the gateway changed the content, so that the app's digests of the content are wrong.
+    ///   - route: The route if it may remove answer fields. `nil` otherwise.
+    ///   - isRewritten: True if the gateway changed the content. The app's digests are then wrong.
     package func check(_ section: TrailerSection, ofAnswerOn route: RouteEntry?, isRewritten: Bool = false) -> Outcome {
         self.check(section, self.answerLimits) { _, text in
             let drops = isRewritten && MultistatusBody.isDigest(text) || route?.answerEdits.removes(text) == true
@@ -130,7 +129,7 @@ package struct TrailerRules: Sendable {
 
     private enum Verdict { case kept, dropped, refused }
 
-    /// Checks each line, first with `judge` and then by its name's role.
+    /// Checks each line, first with `judge` and then by the role of its name.
     private func check(
         _ section: TrailerSection,
         _ limits: HeadLimits,

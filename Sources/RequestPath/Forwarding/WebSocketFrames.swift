@@ -1,19 +1,18 @@
-/// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without reading the contents. The gateway can then
-/// insert its own close frame between two frames and never inside a frame.
+/// Follows the frame lengths of a WebSocket (RFC 6455 5.2). The gateway can then insert a close frame between frames.
 package struct WebSocketFrames: Sendable, Equatable {
-    /// The number of payload bytes to come. Within a header, the part of the length that was read.
+    /// The number of payload bytes still to come. Within a header, the length read so far.
     private var payloadRemaining: UInt64 = 0
     /// The first byte of the current frame's header.
     private var opcode: UInt8 = 0
-    /// How many of a header's first two bytes were read. 0 outside a header.
+    /// How many of a header's first two bytes have been read. 0 outside of a header.
     private var headerCount: UInt8 = 0
     private var lengthRemaining: UInt8 = 0
     private var maskRemaining: UInt8 = 0
-    /// False after bytes that are not valid frames. Then no frame may be inserted.
+    /// False after an invalid frame. No frame may be inserted then.
     package private(set) var isFollowing = true
-    /// Whether a close frame has passed. No other frame may follow (RFC 6455 5.5.1).
+    /// True after a close frame. No other frame may follow (RFC 6455 5.5.1).
     package private(set) var hasClosed = false
-    /// Whether data have passed since the last call of `takeData()`.
+    /// True if data has passed since the last call of `takeData()`.
     private var hasData = false
 
     package init() {}
@@ -22,24 +21,24 @@ package struct WebSocketFrames: Sendable, Equatable {
         left.isBetweenFrames == right.isBetweenFrames && left.payloadRemaining == right.payloadRemaining
     }
 
-    /// True when the next byte begins a frame.
+    /// True if the next byte begins a frame.
     package var isBetweenFrames: Bool {
         self.isFollowing && self.headerCount == 0 && self.payloadRemaining == 0
     }
 
-    /// True when a frame has begun and the next byte continues it.
+    /// True if the next byte continues a frame.
     package var isWithinFrame: Bool { self.isFollowing && !self.isBetweenFrames }
 
-    /// True when a close frame may follow.
+    /// True if a close frame may be inserted.
     package var mayClose: Bool { self.isBetweenFrames && !self.hasClosed }
 
-    /// Returns whether a part of a data frame has passed since the last call. Ignores ping, pong and close.
+    /// Returns true if a part of a data frame has passed since the last call. Ping, pong and close are ignored.
     package mutating func takeData() -> Bool {
         defer { self.hasData = false }
         return self.hasData
     }
 
-    /// Records bytes that are passed on.
+    /// Records forwarded bytes.
     package mutating func pass(_ bytes: UnsafeBufferPointer<UInt8>) {
         var index = 0
         while index < bytes.count, self.isFollowing { index += self.step(bytes, index) }
@@ -47,14 +46,14 @@ package struct WebSocketFrames: Sendable, Equatable {
 
     /// Records the bytes up to the end of the current frame.
     ///
-    /// - Returns: The number of these bytes, or of all bytes if the frame does not end in them.
+    /// - Returns: The number of these bytes. All bytes if the frame does not end in them.
     package mutating func passFrame(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
         var index = 0
         while index < bytes.count, self.isWithinFrame { index += self.step(bytes, index) }
         return self.isFollowing ? index : bytes.count
     }
 
-    /// Records a whole header, one byte of a header, or the available payload. Returns the number of bytes.
+    /// Records a header, one byte of a header, or payload. Returns the number of recorded bytes.
     @inline(__always)
     private mutating func step(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Int {
         let available = bytes.count - index
@@ -69,7 +68,7 @@ package struct WebSocketFrames: Sendable, Equatable {
             return Int(count)
         }
         self.opcode = bytes[index]
-        // The header of a short frame mostly arrives complete.
+        // A fast path: the header of a short frame usually arrives complete.
         if available >= 6, bytes[index + 1] & 0x7F < 126 {
             self.payloadRemaining = UInt64(bytes[index + 1] & 0x7F)
             self.headerEnds()
@@ -79,10 +78,10 @@ package struct WebSocketFrames: Sendable, Equatable {
         return 1
     }
 
-    /// Whether the current frame has data. The opcodes of control frames have their highest bit set (RFC 6455 5.2).
+    /// True if the current frame contains data. Control frames have the high bit of the opcode set (RFC 6455 5.2).
     private var isDataFrame: Bool { self.opcode & 0x08 == 0 }
 
-    /// Records the second or a later byte of a header.
+    /// Records a header's byte after the first.
     private mutating func headerByte(_ byte: UInt8) {
         if self.headerCount == 1 {
             self.headerCount = 2
@@ -113,9 +112,9 @@ package struct WebSocketFrames: Sendable, Equatable {
     }
 }
 
-/// The reason for closing a WebSocket (RFC 6455 7.4.1 and IANA, WebSocket Close Code Number Registry).
+/// The status of a close frame (RFC 6455 7.4.1).
 package enum WebSocketStatus: UInt16 {
-    /// The gateway stops. Whether it will start again is unknown.
+    /// The gateway is stopping.
     case goingAway = 1001
     /// The session has ended.
     case policyViolation = 1008
@@ -125,10 +124,10 @@ package enum WebSocketStatus: UInt16 {
         [UInt8(truncatingIfNeeded: self.rawValue >> 8), UInt8(truncatingIfNeeded: self.rawValue)]
     }
 
-    /// The close frame as a server sends it, without a mask.
+    /// The close frame of a server, without a mask.
     package var closeFrame: [UInt8] { [0x88, 0x02] + self.payload }
 
-    /// The close frame as a client sends it. It must be masked (RFC 6455 5.3).
+    /// The close frame of a client, with a mask (RFC 6455 5.3).
     package var maskedCloseFrame: [UInt8] {
         let mask = (0..<4).map { _ in UInt8.random(in: .min ... .max) }
         return [0x88, 0x82] + mask + zip(self.payload, mask).map { $0 ^ $1 }

@@ -1,21 +1,21 @@
-/// The origin at the beginning of a URL. It may be in any letter case, with or without the default port, with an empty
-/// port (RFC 3986 6.2.2.1, 6.2.3), or without a scheme (RFC 3986 4.2).
+/// The origin at the start of a URL, in any spelling. The letter case may vary, the port may be the default or empty
+/// (RFC 3986 6.2), and the scheme may be missing (RFC 3986 4.2).
 struct WrittenOrigin {
     private enum Scheme {
         case http
         case https
-        /// The scheme of the page: `//host/path`.
+        /// No scheme, as in `//host/path`.
         case relative
     }
 
     private let scheme: Scheme
     private let host: UnsafeBufferPointer<UInt8>
-    /// The port. `nil` if the URL contains no port.
+    /// The port. `nil` if the URL has none.
     private let port: Int?
     /// The length of the origin in bytes.
     let count: Int
 
-    /// `nil` if the reference is a path, has another scheme, names a user, or is not a URL.
+    /// Returns `nil` for a path, another scheme, a URL with user information, or an invalid URL.
     init?(_ url: UnsafeBufferPointer<UInt8>) {
         let start: Int
         if Self.begins(url, with: "//") {
@@ -41,9 +41,9 @@ struct WrittenOrigin {
         self.count = end
     }
 
-    /// Returns whether the origin equals `own`, an origin in the gateway's spelling.
+    /// True if the origin equals `own`, an origin in the gateway's spelling.
     ///
-    /// - Parameter takesPlain: Whether `http` may mean `https`, because an app may not know that its clients use TLS.
+    /// - Parameter takesPlain: True if `http` also matches `https`: an app may not know that its clients use TLS.
     func isSame(as own: [UInt8], takesPlain: Bool = false) -> Bool {
         own.withUnsafeBufferPointer { own in
             guard let own = WrittenOrigin(own), ByteClass.equalIgnoringCase(self.host, own.host) else { return false }

@@ -4,7 +4,7 @@ import CNGHTTP2
 import Glibc
 #endif
 
-/// The fields of an answer in the library's form. The library copies them.
+/// The fields of an answer as libnghttp2 needs them. libnghttp2 copies them.
 struct HTTP2AnswerFields {
     private var fields: [nghttp2_nv] = []
 
@@ -12,9 +12,9 @@ struct HTTP2AnswerFields {
         self.fields.removeAll(keepingCapacity: true)
     }
 
-    /// Adds a field. Its bytes must stay valid until the fields have been lent.
+    /// Adds a field. Its bytes must stay valid until `lend` has returned.
     ///
-    /// - Parameter isUnique: True if no other answer has this value. The compression table then does not get the value.
+    /// - Parameter isUnique: True if the value occurs only once, so that it should not enter the compression table.
     mutating func append(
         _ name: UnsafeBufferPointer<UInt8>,
         _ value: UnsafeBufferPointer<UInt8>,
@@ -39,15 +39,15 @@ struct HTTP2AnswerFields {
         self.append(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
     }
 
-    /// Lends the fields to the library.
+    /// Passes the fields to libnghttp2.
     func lend(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Void) {
         self.fields.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
     }
 
     // MARK: A head of HTTP/1
 
-    /// Reads a head that the gateway has written as HTTP/1, with whole lines and valid names. Omits hop-by-hop fields
-    /// (RFC 9113 8.2.2). Turns 101, which HTTP/2 does not have, into 200 (RFC 8441 5).
+    /// Reads a head that the gateway has written as HTTP/1. Omits hop-by-hop fields (RFC 9113 8.2.2) and turns status
+    /// 101 into 200 (RFC 8441 5).
     mutating func read(_ head: UnsafeBufferPointer<UInt8>) {
         self.removeAll()
         guard let base = head.baseAddress, head.count > 12 else { return }
@@ -58,7 +58,7 @@ struct HTTP2AnswerFields {
         self.readLines(base, from: UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base) + 1, head.count)
     }
 
-    /// Reads the lines of trailers that the gateway has written as HTTP/1.
+    /// Reads trailers that the gateway has written as HTTP/1.
     mutating func readTrailers(_ lines: UnsafeBufferPointer<UInt8>) {
         self.removeAll()
         if let base = lines.baseAddress { self.readLines(base, from: 0, lines.count) }
@@ -91,7 +91,7 @@ struct HTTP2AnswerFields {
         case 10: ByteClass.equal(name, "connection") || ByteClass.equal(name, "keep-alive")
         case 16: ByteClass.equal(name, "proxy-connection")
         case 17: ByteClass.equal(name, "transfer-encoding")
-        // The value answers the gateway's own key, not a key of the client.
+        // The value belongs to the gateway's own key, not to the client.
         case 20: ByteClass.equal(name, "sec-websocket-accept")
         default: false
         }

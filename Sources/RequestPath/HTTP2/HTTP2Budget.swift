@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// Limits what an HTTP/2 client may send and use in addition to its requests. Frames are cheap for the client, so each
-/// kind of frame has a limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that
+/// Limits what an HTTP/2 client may send and use besides its requests. Each kind of frame has a limit, because frames
+/// are cheap for the client (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that
 /// exceeds a limit is closed with ENHANCE_YOUR_CALM.
 package struct HTTP2Budget {
-    /// A token bucket: it allows a burst and refills with time.
+    /// A token bucket: allows a burst and refills with time.
     private struct Bucket {
         private let capacity: Int64
         private let perSecond: Int64
-        /// The tokens that are left, in thousandths of a token.
+        /// The remaining tokens, in thousandths of a token.
         private var room: Int64
         private var filledAt: NIODeadline
 
@@ -32,20 +32,20 @@ package struct HTTP2Budget {
         }
     }
 
-    /// The maximum number of CONTINUATION frames of a field block. `blockTime` is the block's time limit.
+    /// The maximum number of CONTINUATION frames in a field block. `blockTime` limits the block's time.
     static let mostContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
     static let mostEmptyData = 10
-    /// The maximum number of PRIORITY frames. Each stream adds two, because clients send such frames with requests.
+    /// The maximum number of PRIORITY frames. Each stream adds two, because clients send them with requests.
     static let mostPriorities = 1000
-    /// The maximum number of WINDOW_UPDATE frames. Each stream adds two (Firefox), and each DATA frame sent adds ten.
+    /// The maximum number of WINDOW_UPDATE frames. Each stream adds two (Firefox), each sent DATA frame adds ten.
     static let mostWindowUpdates = 100
-    /// The maximum number of free PINGs that a client can save up, besides the bucket. Each DATA or HEADERS frame sent
-    /// earns one, and so does each part of content received: many clients measure the round trip during a transfer.
+    /// The maximum number of free PINGs. Each sent DATA or HEADERS frame and each received part of content earns one,
+    /// because many clients measure the round trip during a transfer.
     static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3
-    /// The payload in bytes that every connection starts with. All received bytes may be up to eight times the payload.
+    /// The payload in bytes with which each connection starts. Received bytes may be at most eight times the payload.
     static let freeOverhead = 1 << 20
 
     private var resets: Bucket
@@ -68,7 +68,7 @@ package struct HTTP2Budget {
         self.settings = Bucket(10, perSecond: 10, now: now)
     }
 
-    /// Records the beginning of a frame.
+    /// Records the start of a frame.
     ///
     /// - Returns: The limit that the frame exceeds. `nil` if it exceeds none.
     package mutating func frame(_ type: HTTP2FrameType?, now: NIODeadline) -> HTTP2Excess? {
@@ -103,18 +103,18 @@ package struct HTTP2Budget {
         return self.emptyData > Self.mostEmptyData ? .emptyData : nil
     }
 
-    /// Records content that was received.
+    /// Records received content.
     package mutating func dataCame(_ count: Int) {
         self.emptyData = 0
         self.payload &+= count
         self.freePing()
     }
 
-    /// Records a field that was received.
+    /// Records a received field.
     @inline(__always)
     package mutating func fieldCame(_ count: Int) { self.payload &+= count }
 
-    /// Records a DATA frame that was sent.
+    /// Records a sent DATA frame.
     @inline(__always)
     package mutating func dataSent(_ count: Int) {
         self.sentData &+= 1
@@ -122,30 +122,30 @@ package struct HTTP2Budget {
         self.freePing()
     }
 
-    /// Records a HEADERS frame that was sent.
+    /// Records a sent HEADERS frame.
     @inline(__always)
     package mutating func fieldsSent() { self.freePing() }
 
     @inline(__always)
     private mutating func freePing() { self.freePings = min(self.freePings &+ 1, Self.mostFreePings) }
 
-    /// Records bytes that were received.
+    /// Records received bytes.
     package mutating func bytesCame(_ count: Int) -> HTTP2Excess? {
         self.received &+= count
         return self.received / 8 > self.payload &+ Self.freeOverhead ? .overhead : nil
     }
 
-    /// Records that a stream was reset by the client or because of the client's fault.
+    /// Records a reset of a stream by the client or because of its fault.
     package mutating func streamWasReset(now: NIODeadline) -> HTTP2Excess? { self.resets.take(now) ? nil : .resets }
 
-    /// Records that a stream was reset because the client did not read its answer.
+    /// Records a reset of a stream whose answer the client did not read.
     package mutating func streamStalled(now: NIODeadline) -> HTTP2Excess? {
         self.stalls = self.stalls.filter { now - $0 < .minutes(1) } + [now]
         return self.stalls.count >= Self.mostStalls ? .stalls : nil
     }
 }
 
-/// The types of frames (RFC 9113 6). The library skips all others.
+/// The types of frames (RFC 9113 6). libnghttp2 skips unknown types.
 package enum HTTP2FrameType: UInt8, Sendable {
     case data = 0
     case headers = 1

@@ -1,11 +1,11 @@
 import NIOCore
 
-/// The parts of a connection that its streams use.
+/// What a connection does for its streams.
 extension HTTP2Connection {
-    /// True while the connection can queue more bytes of answers.
+    /// True if the connection can queue more bytes of answers.
     var hasRoom: Bool { self.queuedBytes < Self.highMark }
 
-    /// Lets the client send more on a stream, because content of the stream was used.
+    /// Opens a stream's window again after content has been used.
     func consume(_ count: Int, of id: Int32) {
         self.session?.consume(count, of: id)
         self.sendSoon()
@@ -21,17 +21,17 @@ extension HTTP2Connection {
         return true
     }
 
-    /// Lets the client send more on the connection, because content for a closed stream was dropped.
+    /// Opens the connection's window again after a closed stream's content has been dropped.
     func consume(_ count: Int) {
         if count > 0 { self.session?.consume(count) }
     }
 
-    /// Sends an interim answer. `head` contains its head in the form of HTTP/1.
+    /// Sends an interim answer. `head` contains an HTTP/1 head.
     func announce(_ head: ByteBuffer, on stream: HTTP2Stream) {
         self.send(head) { session, fields in session.announce(fields, on: stream.id) }
     }
 
-    /// Begins an answer. `head` contains its head in the form of HTTP/1.
+    /// Begins an answer. `head` contains an HTTP/1 head.
     func answer(_ head: ByteBuffer, on stream: HTTP2Stream, hasContent: Bool) {
         self.send(head) { session, fields in session.answer(fields, on: stream.id, hasContent: hasContent) }
     }
@@ -46,7 +46,7 @@ extension HTTP2Connection {
         self.sendSoon()
     }
 
-    /// Adds a trailer of a request. Returns false if the stream is reset.
+    /// Adds a trailer of a request. Returns false if the stream has been reset.
     func trailerComes(
         of id: Int32,
         _ name: UnsafeBufferPointer<UInt8>,
@@ -62,7 +62,7 @@ extension HTTP2Connection {
         return false
     }
 
-    /// Ends an answer with its stream's trailers, after its content.
+    /// Ends an answer with the stream's trailers.
     func sendTrailers(of id: Int32) {
         guard let session = self.session, let trailers = session.stream(id)?.takeTrailers() else { return }
         trailers.lines.withUnsafeBufferPointer { lines in

@@ -3,8 +3,8 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// A client's HTTP/2 connection. It has a session for the frames, and a stream with an exchange for each request. The
-/// output of a turn of the loop is collected and sent at the end of the turn.
+/// A client's HTTP/2 connection, with a session for the frames and a stream for each request. The output of a loop's
+/// turn is sent at the end of the turn.
 ///
 /// ```
 ///   open ─▶ leaving ─▶ left ─▶ lingering ─▶ closed
@@ -17,16 +17,16 @@ package final class HTTP2Connection {
         case open
         case leaving(until: NIODeadline)
         case left
-        /// `isPatient`: whether the client may take longer than `until` while it still reads.
+        /// `isPatient`: True if a client that still reads may take longer than `until`.
         case lingering(until: NIODeadline, isPatient: Bool)
         case closed
     }
 
     /// The first bytes that a client sends (RFC 9113 3.4).
     package static let preface: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    /// The number of queued answer bytes at which the connection's apps are no longer read.
+    /// The number of queued answer bytes at which apps are no longer read.
     static let highMark = 1 << 20
-    /// The time between the notice of the connection's end and the refusal of new streams (RFC 9113 6.8).
+    /// The time between announcing the end of the connection and refusing new streams (RFC 9113 6.8).
     static let noticeTime = TimeAmount.seconds(1)
 
     package let loop: PathLoop
@@ -40,23 +40,23 @@ package final class HTTP2Connection {
     private(set) var phase = Phase.open
     private var budget: HTTP2Budget
     private var excess: HTTP2Excess?
-    /// True after a fault of the client that ends the connection was counted in the metrics.
+    /// True once a fault of the client that ends the connection has been counted.
     private var isCounted = false
     private var head: HTTP2RequestHead
-    /// The stream whose request head is being received. `fieldsSince` is the time at which the head or trailers began.
+    /// The stream whose head is being received. `fieldsSince` is when the head or trailers began.
     private var headStream: HTTP2Stream?
     private var fieldsSince: NIODeadline?
     private var fieldsStream: Int32 = 0
     private var streams: [HTTP2Stream] = []
-    /// Closed streams whose exchanges are still running.
+    /// Closed streams whose endpoint calls are still running.
     private var abandoned: [HTTP2Stream] = []
-    /// Streams that can be used again.
+    /// Stream objects for reuse.
     private var spares = Spares<HTTP2Stream>(limit: 100)
     /// Streams whose bodies are due to be passed on.
     private var fresh: [HTTP2Stream] = []
     private var requestCount = 0
     private var isSendDue = false
-    /// True after the client has sent its SETTINGS frame, which must come first.
+    /// True once the client has sent SETTINGS, its required first frame.
     private var hasBegun = false
     private var inputHasEnded = false
     /// When the last stream closed.
@@ -64,20 +64,20 @@ package final class HTTP2Connection {
     private let acceptedAt: NIODeadline
     private var outputWatch = OutputWatch()
     private var sessionNotes = SessionNotes()
-    /// The number of queued answer bytes that the session has not taken.
+    /// The number of queued answer bytes that `session` has not taken.
     var queuedBytes = 0
     /// The number of streams with a wide window.
     var wideCount = 0
-    /// True if a blocked stream may be able to continue, because the client has read some of an answer.
+    /// True if the client has read some of an answer, so that a blocked stream may continue.
     var hasRelieved = false
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - stream: The stream to the client. `open` starts it.
-    ///   - place: The client's place. The connection gives it back when it closes.
+    ///   - stream: The stream to the client. Not started yet.
+    ///   - place: The client's place at the gate. Given back when the connection closes.
     ///   - acceptedAt: When the client was accepted.
-    ///   - isSecure: Whether the stream has TLS.
-    ///   - facts: The facts about the client that were found when its connection was opened. `nil` if there are none.
+    ///   - isSecure: True if the stream uses TLS.
+    ///   - facts: What is known about the client from the opening of its connection. `nil` if nothing.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
@@ -99,7 +99,7 @@ package final class HTTP2Connection {
         self.head = HTTP2RequestHead(limits: loop.configuration.requestParser.limits)
     }
 
-    /// Returns the connection that a session was made for.
+    /// Returns the connection of a session.
     @inline(__always)
     static func of(_ owner: UnsafeMutableRawPointer?) -> HTTP2Connection {
         guard let owner else { preconditionFailure("a session has no connection") }
@@ -115,20 +115,20 @@ package final class HTTP2Connection {
         return self.spend(self.budget.frame(type, now: self.loop.now))
     }
 
-    /// Begins the fields of a stream. Returns false if the stream is refused.
+    /// Begins the head or the trailers of a stream. Returns false if the stream is refused.
     func fieldsBegin(of id: Int32, ofRequest isRequest: Bool) -> Bool {
         self.fieldsSince = self.loop.now
         self.fieldsStream = id
         self.headStream = nil
         guard isRequest else { return true }
         self.forgetEnded()
-        // Requests begin with the current settings even on an old connection: an event stream may stay open for hours.
+        // Requests use the current settings even on an old connection.
         if self.configuration !== self.loop.configuration {
             self.configuration = self.loop.configuration
             self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
         }
-        // A reset stream keeps its place until its exchange has ended (CVE-2023-44487). A client retries requests that
-        // came too late for the last GOAWAY (RFC 9113 6.8).
+        // A reset stream keeps its place until its endpoint call has ended (CVE-2023-44487). A client retries requests
+        // that arrive after the last GOAWAY (RFC 9113 6.8).
         guard !self.isLeft, self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
             self.session?.reset(id, .refusedStream)
             return false
@@ -143,7 +143,7 @@ package final class HTTP2Connection {
         return true
     }
 
-    /// Adds a field of a stream. Returns false if the stream is reset.
+    /// Adds a field of a head or of trailers. Returns false if the stream has been reset.
     @inline(__always)
     func fieldComes(of id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         self.budget.fieldCame(name.count &+ value.count)
@@ -154,7 +154,7 @@ package final class HTTP2Connection {
         return false
     }
 
-    /// Resets a stream with a field that the library refuses.
+    /// Resets a stream with a field that libnghttp2 rejects.
     func fieldIsInvalid(of id: Int32) {
         self.session?.reset(id, .protocolError)
     }
@@ -171,8 +171,8 @@ package final class HTTP2Connection {
         self.loop.giveBack(buffer)
     }
 
-    /// Writes the head as HTTP/1 and begins the exchange. If the request declares no content, the exchange waits for
-    /// the end of the stream: content would make the request malformed, and no app may get it then (RFC 9113 8.1.1).
+    /// Writes the head as HTTP/1 and begins the exchange. If the request declares no content, the exchange first waits
+    /// for the end of the stream. Content would make the request malformed (RFC 9113 8.1.1).
     private func begin(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
         let outcome = self.head.write(
             isSecure: self.isSecure,
@@ -193,7 +193,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Parses the head and begins the exchange. Uses the loop's settings: a reload may have come in the meantime.
+    /// Parses the head and begins the exchange with the loop's current settings.
     private func beginExchange(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
         let configuration = self.loop.configuration
         let head = self.loop.requestHead
@@ -246,7 +246,7 @@ package final class HTTP2Connection {
         guard let session = self.session else { return }
         if self.fieldsStream == id { self.fieldsSince = nil }
         guard let stream = session.stream(id) else {
-            // The stream was refused. This is the client's fault unless a GOAWAY was on its way.
+            // The stream was refused. That is the client's fault unless a GOAWAY was on its way.
             if !self.isLeft { _ = self.spend(self.budget.streamWasReset(now: self.loop.now)) }
             return
         }
@@ -287,14 +287,14 @@ package final class HTTP2Connection {
         self.sessionNotes.note(self.place, now: self.loop.now)
     }
 
-    /// Schedules the passing on of a stream's body for the time when everything received has been read.
+    /// Schedules a stream's body to be passed on after all received bytes are read.
     private func pass(_ stream: HTTP2Stream) {
         guard !stream.isFresh else { return }
         stream.isFresh = true
         self.fresh.append(stream)
     }
 
-    /// Schedules the passing on of a stream's body for the end of the turn.
+    /// Schedules a stream's body to be passed on at the end of the turn.
     func passSoon(_ stream: HTTP2Stream) {
         self.pass(stream)
         self.sendSoon()
@@ -312,14 +312,14 @@ package final class HTTP2Connection {
 
     // MARK: The end
 
-    /// Records an exceeded limit. Returns false if the session must stop reading.
+    /// Records an exceeded limit. Returns false if a limit has been exceeded and the session must stop reading.
     private func spend(_ excess: HTTP2Excess?) -> Bool {
         guard let excess else { return self.excess == nil }
         if self.excess == nil { self.excess = excess }
         return false
     }
 
-    /// Closes the connection of a client that exceeded a limit. Reads no more. The client gets time to read the error.
+    /// Ends the connection of a client that has exceeded a limit, after a moment to read the error.
     private func end(_ excess: HTTP2Excess) {
         guard !self.isEnding else { return }
         self.count(excess)
@@ -335,10 +335,10 @@ package final class HTTP2Connection {
         self.loop.metrics.http2Closed(excess)
     }
 
-    /// Called when a GOAWAY for a fault that the library found was sent.
+    /// Called when a GOAWAY has been sent for a fault that libnghttp2 has found.
     func faultSent() { self.count(.protocolError) }
 
-    /// Begins a graceful end of the connection. Requests that are on their way are still served.
+    /// Begins to end the connection. Requests on their way are still served.
     private func leave(_ now: NIODeadline) {
         guard case .open = self.phase else { return }
         self.phase = .leaving(until: now + Self.noticeTime)
@@ -353,7 +353,7 @@ package final class HTTP2Connection {
         self.sendSoon()
     }
 
-    /// Whether the connection reads no more.
+    /// True if the connection reads no more.
     private var isEnding: Bool {
         switch self.phase {
         case .lingering, .closed: true
@@ -363,7 +363,6 @@ package final class HTTP2Connection {
 
     private var isLeft: Bool { if case .left = self.phase { true } else { false } }
 
-    /// Detaches all streams from the session and releases them.
     private func dropStreams() {
         while let stream = self.streams.last {
             self.session?.detach(stream.id)
@@ -371,7 +370,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Ends the output, and leaves the client a moment to read what was sent.
+    /// Ends the output but leaves the client a moment to read it.
     private func linger(isPatient: Bool = true) {
         guard !self.isEnding else { return }
         self.phase = .lingering(until: self.loop.now + HTTP1State.lingerTime, isPatient: isPatient)
@@ -384,7 +383,7 @@ package final class HTTP2Connection {
 // MARK: Sending
 
 extension HTTP2Connection: TurnEndSender {
-    /// Sends what is queued at the end of this turn.
+    /// Sends all queued frames at the end of this turn.
     func sendSoon() {
         guard !self.isSendDue else { return }
         self.isSendDue = true
@@ -398,19 +397,19 @@ extension HTTP2Connection: TurnEndSender {
         self.sendOutput()
         guard !self.isEnding, let session = self.session else { return }
         if self.hasRelieved {
-            // While the queue of answer bytes is full, only streams without queued bytes continue. The others wait.
+            // While the queue is full, only streams without queued bytes can continue.
             self.hasRelieved = !self.hasRoom
             for stream in self.streams { stream.relieve() }
         }
         let hasLeft = self.isLeft && !session.hasOutput || self.inputHasEnded
         if session.isOver || hasLeft && self.streams.isEmpty {
-            // After a fault of the client, further input is not read.
+            // Nothing more is read after a fault of the client.
             if self.isCounted { self.stream.pause() }
             self.linger(isPatient: !self.isCounted)
         }
     }
 
-    /// Sends the session's frames until the socket accepts no more.
+    /// Sends frames until the socket accepts no more.
     private func sendOutput() {
         guard let session = self.session else { return }
         var output = self.scratch.takeOutput()
@@ -457,7 +456,7 @@ extension HTTP2Connection: ClientConnection {
     package func inputEnded() -> Bool {
         self.inputHasEnded = true
         guard !self.isEnding else { return false }
-        // Answers to complete requests are still sent.
+        // Complete requests still get their answers.
         for stream in self.streams where !stream.exchange.clientEnded() { stream.abort() }
         return self.streams.contains { !$0.isReset }
     }
@@ -490,7 +489,7 @@ extension HTTP2Connection: LoopConnection {
 
     package var isBusy: Bool {
         switch self.phase {
-        // The client is notified before the gateway stops. Its requests may still be on their way.
+        // While the gateway drains, the client must first be notified. Its requests may still be on their way.
         case .open: self.loop.isDraining || !self.streams.isEmpty || self.awaitsFirstRequest
         case .leaving, .left, .lingering: true
         case .closed: false
@@ -506,7 +505,7 @@ extension HTTP2Connection: LoopConnection {
     package func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .open:
-            // An expired certificate ends the connection. Streams that depend on the certificate end by themselves.
+            // Ends the connection when the client's certificate has expired.
             let hasExpired = self.facts?.hasExpired(at: self.loop.wallNow) == true
             if self.loop.isDraining || self.loop.closesIdle || hasExpired { self.leave(now) }
         case .leaving(let end):
@@ -523,7 +522,7 @@ extension HTTP2Connection: LoopConnection {
         self.sweepConnection(now)
     }
 
-    /// Returns whether the client has acknowledged everything or has stopped reading.
+    /// True if the client has acknowledged everything or has stopped reading.
     private func hasTakenAll(_ now: NIODeadline) -> Bool {
         let waiting = self.stream.unacknowledgedBytes
         return waiting == 0 || self.outputWatch.isStuck(waiting, now: now, limit: self.configuration.timeouts.write)
@@ -545,7 +544,7 @@ extension HTTP2Connection: LoopConnection {
             self.session?.end(.none)
             return self.sendSoon()
         }
-        // Keeps one stream for a client that soon sends a request. After 5 seconds, keeps no stream, to save memory.
+        // Keeps one stream object for the next request, for at most 5 seconds.
         self.spares.shrink(to: now >= self.idleSince + .seconds(5) ? 0 : 1)
     }
 

@@ -7,29 +7,27 @@ import Glibc
 
 /// Writes the head of an HTTP/2 request as HTTP/1, so that one parser reads the requests of both protocols.
 ///
-/// HTTP/2 carries names and values with lengths, so they may hold bytes that end a line of HTTP/1. Everything that the
-/// parser could misread is refused before a line is written (RFC 9113 8.2, 8.3, 10.3). Whatever fields come, the parser
-/// reads at most one head, and no bytes remain after this head.
+/// HTTP/2 names and values may contain any bytes, even line ends. Everything that the parser could misread is refused
+/// first (RFC 9113 8.2, 8.3, 10.3). The parser then finds at most one head and no bytes after it.
 package struct HTTP2RequestHead {
     /// The result of writing the head.
     package enum Outcome: Equatable, Sendable {
-        /// A head was written.
         case written
-        /// The fields are not a request of HTTP/2, so the stream is reset (RFC 9113 8.1.1).
+        /// The fields are not a valid HTTP/2 request. The stream must be reset (RFC 9113 8.1.1).
         case malformed
-        /// The request is refused for this reason.
+        /// The request must be refused with this reason.
         case refused(Reason)
     }
 
-    /// The maximum number of cookie fields in a request (RFC 9113 8.2.3). Browsers send one field for each cookie.
+    /// The maximum number of `Cookie` fields in a request. Browsers send one for each cookie (RFC 9113 8.2.3).
     package static let mostCrumbs = 256
-    /// The size added for each field (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2). One byte can encode a field.
+    /// The overhead added to the size of each field (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2).
     package static let fieldOverhead = 32
 
     private enum Pseudo: Int, CaseIterable { case method, path, scheme, authority, `protocol` }
 
     private let limits: HeadLimits
-    /// The field lines. `values` has the values of pseudo-fields and `Host`, and `cookies` the values of cookie fields.
+    /// The field lines. `values` holds the pseudo-fields and `Host`, `cookies` holds the `Cookie` fields.
     private var lines: [UInt8] = []
     private var values: [UInt8] = []
     private var cookies: [UInt8] = []
@@ -40,23 +38,23 @@ package struct HTTP2RequestHead {
     private var hasFields = false
     private var isMalformed = false
     private var refusal: Reason?
-    /// The size of all fields so far, each with its overhead.
+    /// The size of all fields in bytes, each with its overhead.
     package private(set) var byteCount = 0
 
     package init(limits: HeadLimits) {
         self.limits = limits
     }
 
-    /// True if the fields are so large that the stream is reset instead of refusing the request with an answer.
+    /// True if the fields are so large that the stream is reset instead of answering the request.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limits.fields }
 
-    /// Whether the request opens a WebSocket (RFC 8441). Valid after all fields were added.
+    /// True if the request opens a WebSocket (RFC 8441). Valid once all fields are added.
     package var opensWebSocket: Bool { self.value(.protocol)?.elementsEqual("websocket".utf8) ?? false }
 
     /// True if the request declares a content length of 0.
     package var declaresNoContent: Bool { self.contentLength == 0 }
 
-    /// Removes all fields. Keeps memory of a usual size.
+    /// Removes all fields. Keeps memory of the usual size.
     package mutating func begin() {
         let isUsual = self.lines.capacity <= 4096 && self.values.capacity <= 4096 && self.cookies.capacity <= 4096
         self.lines.removeAll(keepingCapacity: isUsual)
@@ -77,7 +75,7 @@ package struct HTTP2RequestHead {
     /// Adds a field.
     package mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         self.byteCount &+= name.count &+ value.count &+ Self.fieldOverhead
-        // The library reads all fields, to keep its compression table in step. Fields above the limit are not kept.
+        // libnghttp2 reads all fields to keep its compression table correct. Fields above the limit are not stored.
         guard self.byteCount <= self.limits.fields else { return self.refuse(.requestFieldsTooLarge) }
         guard let first = name.first, Self.isValue(value) else { return self.isMalformed = true }
         if first == 0x3A { return self.appendPseudo(name, value) }
@@ -87,7 +85,7 @@ package struct HTTP2RequestHead {
         case .line: self.appendLine(name, value)
         case .cookie: self.appendCrumb(value)
         case .host:
-            // Two readers could pick different hosts.
+            // Readers could choose different hosts.
             guard self.host == nil else { return self.refuse(.requestHost) }
             self.host = self.keep(value)
         case .nothing: break
@@ -97,7 +95,7 @@ package struct HTTP2RequestHead {
 
     private enum Meaning { case line, cookie, host, nothing, malformed }
 
-    /// Returns what a field other than a pseudo-field means for the head.
+    /// Returns what a regular field means for the head.
     private mutating func meaning(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Meaning {
         switch name.count {
         case 2 where ByteClass.equal(name, "te"):
@@ -118,7 +116,7 @@ package struct HTTP2RequestHead {
             self.contentLength = length
             return .line
         case 17 where ByteClass.equal(name, "sec-websocket-key"):
-            // The gateway sends its own key to the app (RFC 8441 5).
+            // The gateway creates its own key for the app (RFC 8441 5).
             return self.opensWebSocket ? .nothing : .line
         default:
             return .line
@@ -135,7 +133,7 @@ package struct HTTP2RequestHead {
             case 10 where ByteClass.equal(name, ":authority"): .authority
             default: nil
             }
-        // A name in upper case is not a pseudo-field.
+        // Pseudo-field names are in lower case.
         guard let known, !self.hasFields, self.pseudo[known.rawValue] == nil, Self.isLowerCase(name) else {
             return self.isMalformed = true
         }
@@ -151,7 +149,7 @@ package struct HTTP2RequestHead {
         self.lines.append(0x0A)
     }
 
-    /// Adds the value of a cookie field. The app gets all cookie fields as one field (RFC 9113 8.2.3).
+    /// Adds the value of a `Cookie` field. The app receives all of them as one field (RFC 9113 8.2.3).
     private mutating func appendCrumb(_ value: UnsafeBufferPointer<UInt8>) {
         self.crumbCount += 1
         guard self.crumbCount <= Self.mostCrumbs, self.cookies.count + value.count + 2 <= self.limits.field else {
@@ -167,19 +165,19 @@ package struct HTTP2RequestHead {
         return Slice(self.values.count, value.count)
     }
 
-    /// Records a refusal, unless one is recorded already.
+    /// Records a refusal unless there is already one.
     private mutating func refuse(_ reason: Reason) {
         if self.refusal == nil { self.refusal = reason }
     }
 
     // MARK: The head
 
-    /// Writes the head into `buffer`, which must be empty.
+    /// Writes the head into the empty `buffer`.
     ///
     /// - Parameters:
-    ///   - isSecure: Whether the connection has TLS.
-    ///   - endsStream: Whether the request has no body.
-    ///   - webSocketKey: The value of `Sec-WebSocket-Key` for the app, if the request opens a WebSocket.
+    ///   - isSecure: True if the connection uses TLS.
+    ///   - endsStream: True if the request has no body.
+    ///   - webSocketKey: The value of `Sec-WebSocket-Key` if the request opens a WebSocket.
     package func write(
         isSecure: Bool,
         endsStream: Bool,
@@ -218,7 +216,7 @@ package struct HTTP2RequestHead {
         return .written
     }
 
-    /// Writes the known part of a refused head, to choose the form of the refusal. This part is not parsed.
+    /// Writes the known part of a refused head. Used only to choose the form of the refusal.
     package func writeRefused(into buffer: inout ByteBuffer) {
         if let method = self.value(.method) { buffer.writeBytes(method) }
         buffer.writeStaticString(" ")
@@ -238,12 +236,12 @@ package struct HTTP2RequestHead {
         guard isToken else { return .refused(.requestMethod) }
         let connects = method.elementsEqual("CONNECT".utf8)
         guard let wanted = self.value(.protocol) else { return connects ? .refused(.requestMethod) : nil }
-        // `:protocol` is only allowed with CONNECT (RFC 8441 4), and a tunnel has no length.
+        // `:protocol` requires CONNECT (RFC 8441 4), and a tunnel has no length.
         guard connects, self.contentLength == nil, !endsStream else { return .malformed }
         return wanted.elementsEqual("websocket".utf8) ? nil : .refused(.requestProtocol)
     }
 
-    /// The host in `:authority` or `Host`. `nil` if both are missing, they differ, or the host is invalid.
+    /// The host in `:authority` or `Host`. `nil` if it is missing or invalid, or if the fields differ.
     private var authorityOrHost: ArraySlice<UInt8>? {
         let host = self.host.map { self.values[$0.start..<$0.end] }
         guard let authority = self.value(.authority) ?? host else { return nil }
@@ -260,20 +258,20 @@ package struct HTTP2RequestHead {
 
     // MARK: Bytes
 
-    /// Returns whether the name and value form a field of HTTP/2 other than a pseudo-field (RFC 9113 8.2.1).
+    /// True if the name and value form a valid field that is no pseudo-field (RFC 9113 8.2.1).
     static func isField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         self.isValue(value) && self.isToken(name, allowsUpperCase: false)
     }
 
-    /// Returns whether `path` is a path, with or without a query, or `*` for OPTIONS. Anything else could be read as an
-    /// absolute URL of another host (CVE-2021-39240), and a space would end the request target.
+    /// True if `path` is a path with or without a query, or `*` with OPTIONS. Other values could be read as a URL of
+    /// another host (CVE-2021-39240) or end the request target.
     private static func isPath(_ path: ArraySlice<UInt8>, of method: ArraySlice<UInt8>) -> Bool {
         guard path.first == 0x2F else { return path.elementsEqual("*".utf8) && method.elementsEqual("OPTIONS".utf8) }
         return path.allSatisfy { $0 &- 0x21 < 0x5E && $0 != 0x23 }
     }
 
-    /// Returns whether the scheme is allowed. Without TLS, `https` is allowed, too, because a proxy may have terminated
-    /// TLS (RFC 9113 8.3.1). HAProxy always sends `https`. Nothing else depends on the scheme.
+    /// True if the scheme is allowed. `https` is also allowed without TLS, because a proxy may have terminated TLS (RFC
+    /// 9113 8.3.1). HAProxy always sends `https`.
     private static func isScheme(_ scheme: ArraySlice<UInt8>, isSecure: Bool) -> Bool {
         scheme.elementsEqual("https".utf8) || !isSecure && scheme.elementsEqual("http".utf8)
     }
@@ -289,7 +287,7 @@ package struct HTTP2RequestHead {
         return true
     }
 
-    /// Returns whether a value is valid (RFC 9113 8.2.1): no control characters, and no white space at its ends.
+    /// True if a value has no control characters and no white space at its ends (RFC 9113 8.2.1).
     private static func isValue(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = value.baseAddress, let first = value.first, let last = value.last else { return true }
         if first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09 { return false }

@@ -1,20 +1,20 @@
 import CNGHTTP2
 import Settings
 
-/// The server's side of a session: requests go to its `HTTP2Connection`, and answers come from it.
+/// The server's side of an HTTP/2 session.
 extension HTTP2Session {
-    /// The window of a stream: the number of body bytes that a client can make the gateway hold for each stream.
+    /// The window of a stream in bytes. It limits how much of a body the gateway holds.
     static let streamWindow = 65_536
 
-    /// The window of a stream whose app reads a long body. A client sends one window per round trip: with
-    /// `streamWindow`, an upload over a round trip of 50 ms would be limited to 1.3 MB/s.
+    /// The window of a stream with a long body. A client sends one window per round trip. With `streamWindow`, an
+    /// upload with a round trip of 50 ms would be limited to 1.3 MB/s.
     static let wideWindow = 1 << 20
 
-    /// The maximum number of a connection's streams that have a wide window at the same time.
+    /// The maximum number of streams with a wide window in one connection.
     static let mostWide = 4
 
-    /// Returns the window of the connection. It never blocks a stream with an open window: all streams together hold at
-    /// most half of the connection's window, and the library opens this window again when half of it has been read.
+    /// Returns the window of the connection. It is twice what all streams together may hold, because libnghttp2 opens
+    /// the window again only when half of it is used. So the connection never blocks a stream.
     static func connectionWindow(_ limits: LimitSettings) -> Int32 {
         let added = Self.mostWide * (Self.wideWindow - Self.streamWindow)
         return Int32(clamping: 2 * (limits.http2.streams * Self.streamWindow + added))
@@ -22,7 +22,7 @@ extension HTTP2Session {
 
     // MARK: The session
 
-    /// - Parameter connection: The connection, which outlives the session.
+    /// - Parameter connection: The connection. Must outlive the session.
     convenience init?(for connection: HTTP2Connection, _ limits: LimitSettings) {
         var made: OpaquePointer?
         let owner = Unmanaged.passUnretained(connection).toOpaque()
@@ -42,20 +42,20 @@ extension HTTP2Session {
 
     // MARK: Streams
 
-    /// Attaches a stream. Its DATA frames alternate with those of other streams. The client's priorities are ignored.
+    /// Attaches a stream. Its DATA frames alternate with those of other streams, whatever priority the client sends.
     func attach(_ stream: HTTP2Stream, to id: Int32) {
         self.attach(Unmanaged.passUnretained(stream).toOpaque(), to: id)
         var priority = nghttp2_extpri(urgency: UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY), inc: 1)
         nghttp2_session_change_extpri_stream_priority(self.session, id, &priority, 1)
     }
 
-    /// Returns the stream with this number. `nil` if no stream has it, or if the stream was detached.
+    /// Returns the attached stream with this number. `nil` if there is none.
     @inline(__always)
     func stream(_ id: Int32) -> HTTP2Stream? {
         self.attached(to: id).map { Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Lets the client send up to `wideWindow` bytes of a stream's body before its app reads them.
+    /// Widens a stream's window to `wideWindow` bytes.
     func widen(_ id: Int32) { self.setWindow(Int32(Self.wideWindow), of: id) }
 
     /// Sends an interim answer.
@@ -65,7 +65,7 @@ extension HTTP2Session {
 
     /// Begins an answer.
     ///
-    /// - Parameter hasContent: Whether content follows. The library asks the stream for this content.
+    /// - Parameter hasContent: True if content follows. libnghttp2 then asks the stream for it.
     func answer(_ fields: HTTP2AnswerFields, on id: Int32, hasContent: Bool) {
         fields.lend { start, count in
             guard hasContent else {
@@ -93,19 +93,19 @@ extension HTTP2Session {
         }
     }
 
-    /// Ends an answer with these trailers, after the content that is being taken.
+    /// Ends an answer with trailers, after its content.
     func end(_ id: Int32, with trailers: HTTP2AnswerFields) {
         trailers.lend { _ = nghttp2_submit_trailer(self.session, id, $0, $1) }
     }
 
     // MARK: The end
 
-    /// Asks the client to open no more streams. Streams that the client opens in the meantime are served.
+    /// Asks the client to open no more streams. Streams that are already on their way are served.
     func announceEnd() {
         nghttp2_submit_shutdown_notice(self.session)
     }
 
-    /// Serves the streams that have arrived, and refuses all others.
+    /// Refuses all streams that have not arrived yet.
     func acceptNoMore() {
         let last = nghttp2_session_get_last_proc_stream_id(self.session)
         nghttp2_submit_goaway(self.session, 0, last, Code.none.rawValue, nil, 0)
@@ -113,7 +113,7 @@ extension HTTP2Session {
 
     // MARK: Shared by all servers
 
-    /// The callbacks of all sessions. Never changes.
+    /// The callbacks of all sessions. Immutable.
     private nonisolated(unsafe) static let callbacks: OpaquePointer? = {
         var made: OpaquePointer?
         nghttp2_session_callbacks_new(&made)

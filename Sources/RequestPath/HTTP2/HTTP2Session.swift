@@ -1,10 +1,9 @@
 import CNGHTTP2
 
-/// The state machine of an HTTP/2 connection (RFC 9113), by libnghttp2. It turns received bytes into calls of its
-/// connection, and answers into bytes to send. It does no I/O. libnghttp2 checks frames, states, windows and messages.
-/// `HTTP2Budget` limits what the library does not limit. `HTTP2Session+Server` adds the server's side.
+/// The state machine of an HTTP/2 connection (RFC 9113), without I/O. libnghttp2 checks frames, states, windows and
+/// messages. `HTTP2Budget` limits what libnghttp2 does not limit.
 ///
-/// During `receive` or `nextOutput`, only methods that queue frames may be called.
+/// During `receive` and `nextOutput`, only methods that queue frames may be called.
 final class HTTP2Session {
     /// Error codes (RFC 9113 7).
     enum Code: UInt32 {
@@ -16,10 +15,9 @@ final class HTTP2Session {
         case enhanceYourCalm = 11
     }
 
-    /// The library's session.
     let session: OpaquePointer
 
-    /// Owns a session of the library that was made with `options`.
+    /// Takes over a session of libnghttp2 that was made with `options`.
     init(_ session: OpaquePointer) {
         self.session = session
     }
@@ -30,13 +28,13 @@ final class HTTP2Session {
 
     // MARK: Bytes
 
-    /// Reads all bytes. Returns false if no more can be read.
+    /// Reads all bytes. Returns false if the session cannot continue.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return nghttp2_session_mem_recv(self.session, start, bytes.count) >= 0
     }
 
-    /// Returns the next frames, valid until the next call. `nil` if no frames are ready.
+    /// Returns the next frames to send, valid until the next call. `nil` if there are none.
     func nextOutput() -> UnsafeRawBufferPointer? {
         var start: UnsafePointer<UInt8>?
         let count = nghttp2_session_mem_send(self.session, &start)
@@ -44,29 +42,29 @@ final class HTTP2Session {
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 
-    /// True when the session neither reads nor sends any more frames, so that the connection can be closed.
+    /// True if the session neither reads nor sends any more.
     var isOver: Bool {
         nghttp2_session_want_read(self.session) == 0 && !self.hasOutput
     }
 
-    /// Whether frames are ready to be sent.
+    /// True if frames are ready to be sent.
     var hasOutput: Bool { nghttp2_session_want_write(self.session) != 0 }
 
-    /// The number of frames that wait to be sent, without DATA.
+    /// The number of queued frames, without DATA.
     var queueCount: Int { nghttp2_session_get_outbound_queue_size(self.session) }
 
     // MARK: Streams
 
-    /// Attaches a pointer to a stream, for `attached(to:)`. `nil` removes it.
+    /// Attaches a pointer to a stream. `nil` detaches it.
     func attach(_ object: UnsafeMutableRawPointer?, to id: Int32) {
         nghttp2_session_set_stream_user_data(self.session, id, object)
     }
 
-    /// Returns the pointer that is attached to the stream with this number. `nil` if there is no stream or no pointer.
+    /// Returns the pointer attached to the stream with this number. `nil` if there is none.
     @inline(__always)
     func attached(to id: Int32) -> UnsafeMutableRawPointer? { nghttp2_session_get_stream_user_data(self.session, id) }
 
-    /// Removes the pointer of a stream, so that its object can be reused.
+    /// Detaches a stream's object, so that the object can be reused.
     func detach(_ id: Int32) {
         self.attach(nil, to: id)
     }
@@ -76,12 +74,12 @@ final class HTTP2Session {
         nghttp2_session_consume(self.session, id, count)
     }
 
-    /// Lets the peer send `count` more bytes on the connection, to replace bytes that a closed stream held.
+    /// Lets the peer send `count` more bytes on the connection, after a closed stream has dropped bytes.
     func consume(_ count: Int) {
         nghttp2_session_consume_connection(self.session, count)
     }
 
-    /// Sets how many unread bytes the peer may send on a stream, or on all streams together (0).
+    /// Sets how many unread bytes the peer may send on a stream. With `id` 0, on all streams together.
     func setWindow(_ size: Int32, of id: Int32) {
         nghttp2_session_set_local_window_size(self.session, 0, id, size)
     }
@@ -90,29 +88,29 @@ final class HTTP2Session {
         nghttp2_submit_rst_stream(self.session, 0, id, code.rawValue)
     }
 
-    /// Asks a stream that had no content for content again.
+    /// Asks a stream for content again.
     func resume(_ id: Int32) {
         nghttp2_session_resume_data(self.session, id)
     }
 
-    /// Ends the session with a GOAWAY. Nothing more is read.
+    /// Ends the session with GOAWAY. Nothing more is read.
     func end(_ code: Code) {
         nghttp2_session_terminate_session(self.session, code.rawValue)
     }
 
-    /// The options of all sessions. Never changes.
+    /// The options of all sessions. Immutable.
     nonisolated(unsafe) static let options: OpaquePointer? = {
         var made: OpaquePointer?
         nghttp2_option_new(&made)
         guard let made else { return nil }
-        // Windows are opened by `consume`, when received bytes have been used.
+        // `consume` opens the windows when received bytes have been used.
         nghttp2_option_set_no_auto_window_update(made, 1)
         nghttp2_option_set_no_closed_streams(made, 1)
         nghttp2_option_set_max_outbound_ack(made, 100)
-        // Above the limit of `HTTP2Budget`: at the budget's limit, the client is sent an error code.
+        // Higher than the limit of `HTTP2Budget`, so that the budget acts first and sends the client an error code.
         nghttp2_option_set_max_continuations(made, 2 * HTTP2Budget.mostContinuations)
         nghttp2_option_set_max_deflate_dynamic_table_size(made, 4096)
-        // Larger than any head. The library would not send a head above this limit.
+        // Larger than any head, because libnghttp2 would not send a larger one.
         nghttp2_option_set_max_send_header_block_length(made, 1 << 19)
         return made
     }()

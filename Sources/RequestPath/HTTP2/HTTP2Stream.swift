@@ -5,17 +5,17 @@ import Settings
 import Transport
 import Vocabulary
 
-/// A request and its answer on an HTTP/2 connection. The connection uses the object for one stream after another.
+/// A request and its answer on an HTTP/2 connection. Objects are reused for later streams.
 package final class HTTP2Stream {
-    /// The number of waiting bytes at which the app is no longer read. Reading resumes below `lowMark`.
+    /// The number of queued bytes at which the app is no longer read. Reading continues below `lowMark`.
     static let highMark = 65_536
     static let lowMark = 32_768
 
     /// How an answer ends.
     enum End {
-        /// With its content.
+        /// After its content.
         case content
-        /// With trailers after its content.
+        /// After its content and trailers.
         case trailers
     }
 
@@ -24,49 +24,49 @@ package final class HTTP2Stream {
     private(set) var id: Int32 = 0
     /// The index in the connection's list.
     var listIndex = -1
-    /// The head of a request that waits for the end of its stream, and the start of the wait. `nil` if no head waits.
+    /// The head of a request that waits for the end of its stream, and when the wait began. `nil` if no head waits.
     private var keptHead: (bytes: ByteBuffer, since: NIODeadline)?
-    /// Bytes of the body that the exchange has not taken. They occupy the stream's window.
+    /// Bytes of the body that the exchange has not accepted yet. They count against the stream's window.
     private var input = ByteBuffer()
-    /// The number of body bytes that the exchange has taken. Not counted once the window is wide.
+    /// The number of body bytes that the exchange has accepted, until the window is wide.
     private var takenBytes = 0
-    /// Whether the stream has a wide window.
+    /// True if the stream has a wide window.
     private var isWide = false
-    /// The trailer section of the request. `nil` if none has arrived.
+    /// The request's trailers. `nil` if none have arrived.
     private var section: TrailerSection?
-    /// Whether the client has ended its side.
+    /// True if the client has ended its side.
     private(set) var inputHasEnded = false
     /// True if the exchange has the whole request body or needs no more of it.
     private var isBodyDone = true
-    /// The number of body bytes that have not arrived. `nil` if the length is unknown.
+    /// The number of body bytes still to come. `nil` if the length is unknown.
     private var missingBytes: Int?
     private var isPaused = false
-    /// Whether the connection passes on the body after it has read everything received.
+    /// True if the body is due to be passed on after all received bytes are read.
     var isFresh = false
     private var awaitsContinue = false
     private var isTunnel = false
-    /// The value that the app must send to accept a WebSocket. `nil` if the request does not open a WebSocket.
+    /// The app's expected `Sec-WebSocket-Accept`. `nil` if the request does not open a WebSocket.
     private var webSocketAccept: [UInt8]?
-    /// The answer's head, until the library has it.
+    /// The answer's head until libnghttp2 has it.
     private var answerHead: ByteBuffer?
-    /// The content of the answer that the library has not taken.
+    /// Content of the answer that libnghttp2 has not taken.
     private var output = ByteBuffer()
-    /// The trailers of the answer. `nil` if none exist.
+    /// The answer's trailers. `nil` if there are none.
     private var trailers: Trailers?
     private var outputWatch = OutputWatch()
-    /// Whether the answer ends after `output`.
+    /// True if the answer ends after `output`.
     private var outputHasEnded = false
-    /// True while the library waits to be notified of new content.
+    /// True while libnghttp2 waits to be told about new content.
     private var isDeferred = false
-    /// True while the exchange waits until the client reads more.
+    /// True while the exchange waits for the client to read.
     private var isBlocked = false
-    /// Whether the answer was sent completely.
+    /// True if the whole answer has been sent.
     private var isAnswered = false
-    /// The time by which the client of an answered request must end the stream. `nil` if there is no such deadline.
+    /// When the client of an answered request must have ended the stream. `nil` if there is no deadline.
     private var graceEnd: NIODeadline?
-    /// Whether the stream is being reset.
+    /// True if the stream is being reset.
     private(set) var isReset = false
-    /// Whether the gateway ends the stream, without a fault of the client.
+    /// True if the gateway ends the stream without a fault of the client.
     private(set) var endsByItself = false
 
     init(on connection: HTTP2Connection) {
@@ -76,15 +76,15 @@ package final class HTTP2Stream {
 
     // MARK: The request
 
-    /// Begins to serve the stream `id`.
+    /// Begins to serve the stream with this number.
     func open(_ id: Int32) {
         self.id = id
-        // The exchange numbers of a connection's streams do not overlap, because each stream uses only a few numbers.
+        // A stream uses only a few exchange numbers, so the ranges of a connection's streams do not overlap.
         self.exchange.exchangeNumber = UInt64(id) << 8
         self.exchange.attach(self)
     }
 
-    /// Returns the key that the gateway sends to the app to open a WebSocket (RFC 6455 4.1).
+    /// Returns the gateway's key for opening a WebSocket at the app (RFC 6455 4.1).
     func makeWebSocketKey() -> [UInt8] {
         let key = Base64.encoded(Random.bytes(16))
         self.webSocketAccept = Base64.encoded(
@@ -93,19 +93,19 @@ package final class HTTP2Stream {
         return key
     }
 
-    /// Keeps the head of a request that declares no content, until the stream ends.
+    /// Keeps the head of a request that declares no content until its stream ends.
     func keep(_ head: ByteBuffer, now: NIODeadline) {
         self.keptHead = (ByteBuffer(bytes: head.readableBytesView), now)
     }
 
-    /// Removes and returns the kept head. `nil` if none exists.
+    /// Removes and returns the kept head. `nil` if there is none.
     func takeHead() -> ByteBuffer? { self.keptHead.take()?.bytes }
 
     /// Begins the exchange.
     ///
     /// - Parameters:
-    ///   - head: The loop's request head, parsed from `buffer`.
-    ///   - endsStream: Whether the head ends the client's side.
+    ///   - head: The loop's head, parsed from `buffer`.
+    ///   - endsStream: True if the client's side ends with the head.
     func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, endsStream: Bool, by configuration: PathConfiguration) {
         self.inputHasEnded = endsStream
         if !endsStream, !head.isWebSocketUpgrade, head.line(.contentLength) == nil { head.framing = .byStream }
@@ -118,18 +118,17 @@ package final class HTTP2Stream {
         self.exchange.begin(head, &buffer, by: configuration)
     }
 
-    /// Answers a request that is refused before it is judged.
+    /// Answers a request that cannot be judged.
     func refuse(_ reason: Reason, _ bytes: ByteBuffer, endsStream: Bool, by configuration: PathConfiguration) {
         self.inputHasEnded = endsStream
         self.exchange.refuse(reason, bytes, by: configuration)
     }
 
-    /// Keeps bytes of the body if the exchange may still need them.
+    /// Keeps bytes of the body if they may still be needed.
     func dataCame(_ bytes: UnsafeRawBufferPointer) {
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone || self.isTunnel || self.webSocketAccept != nil
         else {
-            // The bytes are dropped. But many clients read the answer only after they have sent the whole request, so
-            // the window stays open while the stream lasts.
+            // Drops the bytes but keeps the window open: many clients read the answer only after sending the request.
             return self.connection.consume(bytes.count, of: self.id)
         }
         self.awaitsContinue = false
@@ -139,7 +138,7 @@ package final class HTTP2Stream {
 
     /// Keeps a trailer field. Returns false if the trailers are far too large.
     func trailerCame(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
-        // In these cases, nobody needs the trailers.
+        // The trailers are needed only while the exchange reads the body.
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone, !self.isTunnel else { return true }
         let section = self.section ?? self.connection.configuration.trailerRules.sectionOfRequest
         section.append(name, value, overhead: HTTP2RequestHead.fieldOverhead)
@@ -154,9 +153,8 @@ package final class HTTP2Stream {
     package func passBody() {
         guard !self.isReset else { return }
         if self.isTunnel { return self.passTunnel() }
-        // The last part of a body of known length waits for the end of the stream. Many clients send this end in a
-        // separate frame. If more content came, the request would be malformed, and the app must not accept such a
-        // request as complete (RFC 9113 8.1.1).
+        // The last part of a body of known length waits for the end of the stream. If more content followed, the
+        // request would be malformed and the app must not take it for complete (RFC 9113 8.1.1).
         guard !self.isBodyDone, !self.isPaused,
             self.inputHasEnded || self.input.readableBytes > 0 && self.missingBytes != 0
         else { return }
@@ -179,7 +177,7 @@ package final class HTTP2Stream {
         _ = self.exchange.clientEnded()
     }
 
-    /// Hands over the received bytes, and lets the client send as many again.
+    /// Passes the received bytes to `body` and opens the window again.
     private func takeInput(_ body: (inout ByteBuffer) -> Void) {
         let count = self.input.readableBytes
         guard count > 0 else { return }
@@ -194,7 +192,7 @@ package final class HTTP2Stream {
 
     // MARK: The answer
 
-    /// Copies content for a frame into `room`. Returns `nil` if there is no content for now.
+    /// Copies the content of a frame into `room`. Returns `nil` if there is no content yet.
     func takeContent(into room: UnsafeMutableRawBufferPointer) -> (count: Int, end: End?)? {
         let count = min(room.count, self.output.readableBytes)
         guard count > 0 || self.outputHasEnded else {
@@ -212,29 +210,28 @@ package final class HTTP2Stream {
         return (count, self.trailers == nil ? .content : .trailers)
     }
 
-    /// Removes and returns the trailers of the answer. `nil` if none exist.
+    /// Removes and returns the answer's trailers. `nil` if there are none.
     func takeTrailers() -> Trailers? { self.trailers.take() }
 
-    /// Continues an exchange that waited until the stream may queue bytes again.
+    /// Continues an exchange that has waited for the client to read.
     func relieve() {
         guard self.isBlocked, self.output.readableBytes < Self.lowMark, self.hasRoom else { return }
         self.isBlocked = false
         self.exchange.clientTakesBytes()
     }
 
-    /// Called when the end of the answer was sent.
+    /// Called when the end of the answer has been sent.
     func outputEnded() {
         self.isAnswered = true
         self.exchange.answerSent()
         guard !self.inputHasEnded else { return }
-        // The rest of the request is not needed (RFC 9113 8.1). But a client may lose an answer if RST_STREAM follows
-        // at once (curl 7.88). So the client gets a moment to read the answer and to end the stream.
+        // The rest of the request is not needed (RFC 9113 8.1). Some clients lose an answer if RST_STREAM follows at
+        // once (curl 7.88), so the client gets a moment to end the stream.
         self.endsByItself = true
         self.graceEnd = self.connection.loop.now + HTTP1State.lingerTime
     }
 
-    /// Called when a reset of the stream was sent. If a fault of the client caused the reset, records the request:
-    /// nothing else has recorded it.
+    /// Called when a reset has been sent. Records the request if the reset is the client's fault.
     func resetSent(_ code: UInt32) {
         guard !self.isReset, !self.endsByItself else { return }
         self.isReset = true
@@ -246,10 +243,10 @@ package final class HTTP2Stream {
         )
     }
 
-    /// Whether the stream has ended without a fault of the client.
+    /// True if the stream has ended without a fault of the client.
     var isComplete: Bool { self.endsByItself || self.inputHasEnded && self.isAnswered }
 
-    /// Called when the stream has closed. Its exchange may continue without a stream.
+    /// Called when the stream has closed. An endpoint call may still be running.
     func close() {
         self.exchange.clientLeft()
         self.exchange.detach()
@@ -282,14 +279,14 @@ package final class HTTP2Stream {
         self.endsByItself = false
     }
 
-    /// Empties a buffer, and keeps its memory if it has a usual size.
+    /// Empties a buffer. Keeps its memory if it has the usual size.
     private static func empty(_ buffer: inout ByteBuffer) {
         if buffer.capacity > 16_384 { buffer = ByteBuffer() } else { buffer.clear() }
     }
 
     // MARK: Deadlines
 
-    /// Checks the deadlines of the exchange.
+    /// Checks the deadlines of the stream and its exchange.
     func sweep(_ now: NIODeadline) {
         if let (bytes, since) = self.keptHead {
             let configuration = self.connection.configuration
@@ -324,11 +321,10 @@ extension HTTP2Stream: ClientStream {
         self.output.readableBytes < Self.highMark && self.hasRoom
     }
 
-    /// Whether the stream may queue bytes. A stream without queued bytes always may: streams that the client does not
-    /// read must not block other streams.
+    /// True if the stream may queue bytes. Streams without queued bytes always may: unread ones must block no others.
     private var hasRoom: Bool { self.connection.hasRoom || self.output.readableBytes == 0 }
 
-    /// The number of bytes that wait for the client's window. If 0, the connection's number of unacknowledged bytes.
+    /// The number of queued bytes. If there are none, the connection's number of unacknowledged bytes.
     package var unacknowledgedBytes: Int {
         let waiting = self.output.readableBytes
         return waiting > 0 ? waiting : self.connection.stream.unacknowledgedBytes
@@ -393,7 +389,7 @@ extension HTTP2Stream: ClientStream {
                 )
             }
         }
-        // The browser cannot check the app's answer, because the app was sent the gateway's key (RFC 8441 5).
+        // The browser cannot check the app's answer to the gateway's key (RFC 8441 5).
         if !isAccepted { self.exchange.abort(.upstreamMalformed) }
     }
 
@@ -402,7 +398,7 @@ extension HTTP2Stream: ClientStream {
         for index in 0..<head.fields.count {
             let line = head.fields[index]
             guard ByteClass.equal(line.name.bytes(in: base), "sec-websocket-accept") else { continue }
-            // Two values are invalid.
+            // Repeated fields are invalid.
             guard !isAccepted, self.webSocketAccept?.elementsEqual(line.value.bytes(in: base)) ?? false else {
                 return false
             }
@@ -421,7 +417,7 @@ extension HTTP2Stream: ClientStream {
         self.complete()
     }
 
-    /// Keeps the head until it is known whether content follows.
+    /// Stores the head until it is known whether content follows.
     private func writeHead(_ body: (inout ByteBuffer) -> Void) {
         var buffer = self.connection.loop.takeBuffer()
         body(&buffer)
