@@ -61,7 +61,7 @@ enum Quantity {
         return "\(bytes / unit.bytes)\(unit.name)"
     }
 
-    /// Splits a text into a leading number (up to 15 digits, no leading zeros) and the rest; `nil` without one.
+    /// Splits a text into a number (up to 15 digits, no leading zeros) and the rest; `nil` if it begins with no number.
     private static func leadingNumber(of text: String) -> (value: Int64, rest: String)? {
         let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
         guard (1...15).contains(digits.count), digits.count == 1 || digits.first != 0x30 else { return nil }
@@ -70,7 +70,7 @@ enum Quantity {
     }
 }
 
-/// The reason why a text is not valid for its key, as an instruction to correct it.
+/// Advice on how to correct a text that is not valid for its key.
 struct SyntaxFault: Error {
     /// The place of an error in a text with a grammar, such as the condition of a rule.
     struct Place {

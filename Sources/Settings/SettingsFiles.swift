@@ -18,7 +18,7 @@ package struct SettingsFiles: Sendable {
         }
     }
 
-    /// Returns the content of a file; throws if the file has more than `limit` bytes.
+    /// Returns the content of a file. Throws if the file has more than `limit` bytes.
     let read: @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8]
     /// Whether a file can be opened.
     let isReadable: @Sendable (_ path: String) -> Bool
@@ -102,7 +102,7 @@ package struct SettingsFiles: Sendable {
         return self.bytes(of: descriptor, atMost: count)
     }
 
-    /// Returns up to `count` bytes that are read from an open file; `nil` if reading fails.
+    /// Returns up to `count` bytes from an open file; `nil` if reading fails.
     package static func bytes(of descriptor: CInt, atMost count: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         while bytes.count < count {
@@ -119,7 +119,7 @@ package struct SettingsFiles: Sendable {
         return bytes
     }
 
-    /// Returns a reader that also finds a file with the content `bytes` at the path `added`.
+    /// Returns a reader with an additional file: the content `bytes` at the path `added`.
     func adding(_ bytes: [UInt8], at added: String) -> SettingsFiles {
         let (read, isReadable) = (self.read, self.isReadable)
         return SettingsFiles(
@@ -131,7 +131,7 @@ package struct SettingsFiles: Sendable {
         )
     }
 
-    /// Returns a reader that reads each path once and then repeats the first result.
+    /// Returns a reader that reads each path once and repeats the first result.
     func remembered() -> SettingsFiles {
         let (read, isReadable) = (self.read, self.isReadable)
         let known = Remembered()
@@ -164,7 +164,7 @@ package struct SettingsFiles: Sendable {
     }
 }
 
-/// Identifies the current version of a file. Links are followed, because Kubernetes replaces a linked directory.
+/// Identifies a version of a file. Links are followed, because Kubernetes updates a file by replacing a link.
 package struct FileMark: Sendable, Equatable {
     private let device: UInt
     private let inode: UInt
@@ -221,8 +221,8 @@ package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
         )
     }
 
-    /// Whether anyone but the gateway can access the file. A file of root or of another user may be readable by its
-    /// group, because Kubernetes gives secrets to a pod with `fsGroup` in this way.
+    /// Whether users other than the gateway's can access the file. If root or another user owns the file, its group may
+    /// have access: Kubernetes mounts secrets this way (`fsGroup`).
     package var isExposed: Bool { self.mode & (self.isOwn && self.owner != 0 ? 0o077 : 0o007) != 0 }
 
     /// The owner and permissions for messages: `mode 0644, owner 0:0`.

@@ -32,7 +32,7 @@ struct KeyPlace {
 
 /// One problem of the settings, with enough detail to correct it without a manual.
 ///
-/// No member ever holds the text of a secret: a value that may be one is described (`a text`), not quoted.
+/// No member contains a secret. A value that may be a secret is described (`a text`), not quoted.
 package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var origin: SettingsOrigin
     /// The full path of the key, e.g. `hosts[0].routes[2].path`; empty for the whole file.
@@ -40,13 +40,13 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var found: String
     package var allowed: String
     package var fix: String
-    /// True if the message states `allowed`. False if `allowed` is a long list and `fix` is better advice.
+    /// True if the message states `allowed`. False if the list is long and `fix` is better advice.
     var isAllowedShown = true
-    /// True if the settings file cannot be read. The message then has no line and column.
+    /// True if the settings file cannot be read. The message has no line and column.
     var isOfWholeFile = false
 
-    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed: a duration from 1m to 30d; write 5m`. If `fix` is
-    /// empty, only the place and what was found: `sallyport.yaml: no such file`.
+    /// The message, e.g. `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed: a duration from 1m to 30d;
+    /// write 5m`. If `fix` is empty, only the place and `found`: `sallyport.yaml: no such file`.
     package var description: String {
         let place = self.isOfWholeFile ? self.origin.source : "\(self.origin)"
         guard !self.fix.isEmpty else { return "\(place): \(self.found)" }
@@ -86,7 +86,7 @@ func alternatives(_ words: [String]) -> String {
     return words.dropLast().joined(separator: ", ") + " or " + last
 }
 
-/// Returns advice for a name that is not in `names`: the similar name that was probably meant, otherwise `fix`.
+/// Returns advice for a name that is not in `names`: the most similar name, otherwise `fix`.
 func suggestion(for name: String, among names: [String], else fix: String) -> String {
     Spelling.nearest(to: name, in: names).map { "did you mean \($0)?" } ?? fix
 }

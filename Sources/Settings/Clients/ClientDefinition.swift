@@ -1,8 +1,8 @@
 package import Vocabulary
 
-/// A client as the management API stores it: Auth0's object as written, without defaults or secrets.
+/// A client that was created or changed with the management API.
 package struct ClientDefinition: Sendable, Equatable {
-    /// The members of the object. Unknown members are kept and ignored.
+    /// Auth0's client object as written, without defaults and secrets. Unknown members are kept, but have no effect.
     package var members: JSONValue
     /// The secret that replaces the secret in `client_secret_file`; `nil` if no secret was set at run time.
     package var secret: Secret?

@@ -1,8 +1,8 @@
 import Vocabulary
 
-/// Reads a client's JSON object with the decoder of the file, and turns a client of the file into a JSON object.
+/// Converts a client between a JSON object and the form of the settings file.
 struct ClientObject {
-    /// Keys that name files of this machine. Only the settings file may contain them.
+    /// Keys that name files. Only the settings file may contain them.
     static let fileKeys = ["client_secret_file", "jwks_file"]
 
     /// Members of Auth0's object that resemble a key without being a misspelling of it.
@@ -19,8 +19,8 @@ struct ClientObject {
         self.file = file
     }
 
-    /// Reads the object as a mapping with the file's keys. Unknown members are left out, but a name that looks like a
-    /// misspelt key is a problem, because its value would be ignored.
+    /// Reads the object as a mapping with the keys of `clients`. Unknown members are ignored, but a probable
+    /// misspelling of a key is a problem.
     mutating func tree(of members: JSONValue) -> SettingsTree {
         let node = self.node(members, .section(.client), path: "")
         var decoder = SettingsDecoder(YAMLDocument(root: node, path: ""), file: self.file)
@@ -29,7 +29,7 @@ struct ClientObject {
         return tree
     }
 
-    /// Returns a client of the file as an object without the names of files.
+    /// Returns the object of a client in the file, without keys that name files.
     static func members(of tree: SettingsTree) -> JSONValue {
         var members = Self.object(tree)
         for key in Self.fileKeys { members[key] = nil }
@@ -64,7 +64,7 @@ struct ClientObject {
         switch value {
         case .boolean(let value): .bool(value)
         case .integer(let value): .integer(Int64(value))
-        // Auth0 writes seconds.
+        // Auth0's objects have durations in seconds.
         case .duration(let value):
             value.components.attoseconds == 0 ? .integer(value.components.seconds) : .string(Quantity.text(value))
         case .text(let value): .string(value)
@@ -130,7 +130,7 @@ struct ClientObject {
         )
     }
 
-    /// Converts a text, or a value of the wrong type that the decoder then rejects.
+    /// Converts a value as it is. The decoder rejects a value of the wrong type.
     private static func node(_ value: JSONValue) -> YAMLNode {
         switch value {
         case .null: self.plain("null")

@@ -126,7 +126,7 @@ extension TextRule {
         return try TextRule.clientID.read(text)
     }
 
-    /// The `Host` that an app gets: a fixed one, or `client` for the host and port of `public_url`.
+    /// The `Host` that an app gets: a fixed name, or `client` for the host and port of `public_url`.
     static let hostHeader = TextRule(
         "client | host[:port]",
         allowed: "client, or a host with or without a port",
@@ -136,7 +136,7 @@ extension TextRule {
         do { return try TextRule.authority.read(text) } catch { throw SyntaxFault("write client or app.internal:8080") }
     }
 
-    /// The `Host` of requests that the gateway sends without a client.
+    /// The `Host` of the gateway's own requests, such as health checks.
     static let authority = TextRule(
         "host[:port]",
         allowed: "a host with or without a port",
@@ -165,7 +165,7 @@ extension TextRule {
 }
 
 extension ListenAddress {
-    /// Reads an address in the form of the key `listen`, e.g. `127.0.0.1:8080`; `nil` if the text is not one.
+    /// Reads an address in the form of the key `listen`, e.g. `127.0.0.1:8080`; `nil` for other texts.
     package init?(_ text: String) {
         guard case .address(let address)? = try? TextRule.listenAddress.read(text) else { return nil }
         self = address
@@ -177,7 +177,7 @@ extension TextRule {
     static let socketScheme = "unix:"
     /// The maximum length of a socket's path. Linux allows 108 bytes, including the final NUL.
     private static let longestSocketPath = 107
-    /// The beginnings of socket addresses in other products.
+    /// The beginnings of socket addresses in the syntax of other products.
     private static let foreignSockets = ["http+unix:", "http://unix:", "unix//", "unix@"]
 
     /// Reads the address of a server: a URL, or `unix:` and a path. A socket is returned as a text.
@@ -188,7 +188,7 @@ extension TextRule {
         }
         guard lowercased.hasPrefix(Self.socketScheme) else { return .url(try Self.origin(text)) }
         var path = text.dropFirst(Self.socketScheme.count)
-        // RFC 3986 also allows an empty host before the path.
+        // `unix:///path` has an empty host before the path (RFC 3986 3.2.2).
         if path.hasPrefix("///") { path = path.dropFirst(2) }
         guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.hasSuffix("/") else {
             throw SyntaxFault("write the whole path of the socket, as in unix:/run/app.sock")
@@ -204,7 +204,7 @@ extension TextRule {
         return .text("\(Self.socketScheme)\(path)")
     }
 
-    /// Reads an absolute URL that ends after its authority or after one `/`.
+    /// Reads an absolute URL without a path, except for a single `/`.
     fileprivate static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
         guard let separator = text.utf8.firstRange(of: "://".utf8) else {
             throw SyntaxFault("begin with https:// or http://")
@@ -259,8 +259,7 @@ extension TextRule {
                     && label.first != "-" && label.last != "-"
             })
         else { return nil }
-        // WHATWG URL: if the last label is a number, the host is an address; browsers also read `0x7f.1` and `127.1` as
-        // addresses.
+        // Browsers read a host whose last label is a number as an address, such as `0x7f.1` or `127.1` (WHATWG URL).
         guard let last = labels.last else { return nil }
         let isNumeric = last.utf8.allSatisfy { (0x30...0x39).contains($0) } || last.hasPrefix("0x")
         return isNumeric && IPAddress(host) == nil ? nil : host
@@ -276,8 +275,7 @@ extension TextRule {
 }
 
 extension PublicURL {
-    /// Reads a URL as the settings do: in lower case, without the scheme's default port. `nil` if the settings reject
-    /// the text as the URL of one host.
+    /// Reads the URL of one host as `public_url` is read: lower case, no default port. `nil` for other texts.
     package init?(_ text: String) {
         guard !text.utf8.contains(UInt8(ascii: "*")), let url = try? TextRule.origin(text) else { return nil }
         self = url

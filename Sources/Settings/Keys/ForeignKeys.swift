@@ -1,11 +1,10 @@
-/// Names of keys in other products, and what to write here instead. The advice depends on the section, because a key
-/// with the same name may exist elsewhere with another meaning.
+/// Keys of other products, and what to write instead. The advice depends on the section in which the key is written.
 package enum ForeignKeys {
     /// Advice for some names in some sections.
     package struct Advice: Sendable {
         /// The names in other products.
         package var names: [String]
-        /// The sections for this advice, such as `provider.oidc`, or "" for the top level; `nil` for all sections.
+        /// The sections for the advice, such as `provider.oidc`, or "" for the top level; `nil` for all sections.
         package var sections: [String]?
         /// The keys that the sentence names, by their paths in the table.
         package var keys: [String]
@@ -249,7 +248,7 @@ package enum ForeignKeys {
         ),
     ]
 
-    /// Words in other products, and the word with the same meaning here.
+    /// Values of other products, and the value here with the same meaning.
     private static let words: [(names: String, meaning: String)] = [
         ("none off no false disabled anonymous bypass skip open allow unauthenticated guest", "public"),
         ("true yes on enabled require protected private authenticated login user one_factor any", "required"),
@@ -259,18 +258,17 @@ package enum ForeignKeys {
         ("pretty console plain human logfmt", "text"),
     ]
 
-    /// Returns the word among `words` that means what `text` means in other products; `nil` if none exists.
+    /// Returns the word among `words` that other products call `text`; `nil` if none exists.
     static func word(for text: String, among words: [String]) -> String? {
         let text = text.lowercased()
         return self.words.first { words.contains($0.meaning) && $0.names.split(separator: " ").contains(text[...]) }?
             .meaning
     }
 
-    /// Returns what to write instead of the unknown key `name`; `nil` if there is no advice. `path` is the path of the
-    /// key in the file, such as `hosts[0].routes[2].groups`.
+    /// Returns what to write instead of the unknown key `name` at `path` in the file; `nil` if there is no advice.
     package static func sentence(for name: String, at path: String) -> String? {
         var section = path.dropLast(name.count).split(separator: ".").map { $0.prefix { $0 != "[" } }
-        // Routes of hosts have the keys of top-level routes, and elements of `providers` have the keys of `provider`.
+        // Routes of hosts have the keys of top-level routes. Elements of `providers` have the keys of `provider`.
         if section.count > 1, section[0] == "hosts" { section.removeFirst() }
         if section.first == "providers" { section[0] = "provider" }
         let place = section.joined(separator: ".")

@@ -1,5 +1,4 @@
-/// Names of settings that an operator may expect in another place. The message for such a name points to the right
-/// setting and does not suggest a similar name.
+/// Keys that operators write in the wrong place, and what to write instead.
 enum LaterKeys {
     private static let keys = [
         "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
@@ -10,7 +9,7 @@ enum LaterKeys {
         "telemetry.export_timeout": "set the variable OTEL_BSP_EXPORT_TIMEOUT, in milliseconds",
     ]
 
-    /// Returns the setting to use instead of the key at `path`; `nil` if the path is not listed.
+    /// Returns what to write instead of the key at `path`; `nil` if the path is not listed.
     static func sentence(for path: String) -> String? { self.keys[path] }
 
     /// Returns a hint for names under which operators often write the secret itself; `nil` for other names.

@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension TextRule {
-    /// A password hash. `Scrypt.isWellFormed` and `Bcrypt.isWellFormed` check its limits again.
+    /// A password hash. `Scrypt.isWellFormed` and `Bcrypt.isWellFormed` check the same limits.
     static let passwordHash = TextRule(
         "password hash",
         allowed: "scrypt:N:r:p:salt:hash, $scrypt$ln=14,r=8,p=5$salt$hash, $argon2id$v=19$m=65536,t=3,p=4$salt$hash, "

@@ -9,7 +9,7 @@ extension TextRule {
     ) { written throws(SyntaxFault) in
         guard written.first == "/" else { throw SyntaxFault("begin with /") }
         guard written.utf8.count <= 1024 else { throw SyntaxFault("write a shorter path") }
-        // Routes are compared with the decoded path.
+        // Routes are compared with the decoded path of a request.
         let text = try Self.decoded(pattern: written)
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && !"%?#;\\".utf8.contains($0) }) else {
             throw SyntaxFault("write a path without ?, #, ;, \\ and %, which no route can have")
@@ -33,8 +33,7 @@ extension TextRule {
 
     /// Decodes the escapes of a pattern: `/%C3%BC/**` becomes `/ü/**`.
     ///
-    /// - Throws: If an escape is malformed or not UTF-8, or encodes `/`, because apps read it in two ways, or `*`,
-    ///   because it has a meaning in patterns.
+    /// - Throws: If an escape is malformed or not UTF-8, or encodes `/` (apps read it in two ways) or `*` (a wildcard).
     private static func decoded(pattern: String) throws(SyntaxFault) -> String {
         guard pattern.utf8.contains(UInt8(ascii: "%")) else { return pattern }
         let plain = pattern.utf8.filter { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") }.count
@@ -59,7 +58,7 @@ extension TextRule {
         return .text(text)
     }
 
-    /// The beginning of a path. Paths are compared byte by byte, because no allowed byte has another common spelling.
+    /// The beginning of a path. Only unreserved characters are allowed, because paths are compared byte by byte.
     static let pathPrefix = TextRule(
         "path prefix",
         allowed: "the beginning of a path such as /app or /api/v2",

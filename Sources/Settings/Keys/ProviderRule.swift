@@ -3,7 +3,7 @@ import Vocabulary
 
 /// Rules for the keys of `provider`.
 extension TextRule {
-    /// The name of a provider among several.
+    /// The name of an element of `providers`.
     static let providerName = TextRule(
         "provider name",
         allowed: "1 to 32 of a-z, 0-9 and -",
@@ -69,7 +69,7 @@ extension TextRule {
         return .text(text)
     }.hidingQuery
 
-    /// A copy of this rule that hides the query of the URL. The query may contain a key.
+    /// A copy of this rule that hides the URL's query, because a query may contain a key.
     private var hidingQuery: TextRule {
         var rule = self
         rule.hidesQuery = true
@@ -79,7 +79,7 @@ extension TextRule {
     /// Checks a URL that the gateway calls.
     ///
     /// - Parameters:
-    ///   - allowsPlainHTTP: Whether http is also allowed beyond loopback.
+    ///   - allowsPlainHTTP: Whether http is allowed beyond loopback.
     ///   - reason: Why http is not allowed beyond loopback.
     private static func checkProviderURL(
         _ text: String,
@@ -112,7 +112,7 @@ extension TextRule {
         }
     }
 
-    /// The value that means no proxy, even if the environment names a proxy.
+    /// The value for no proxy, even if the environment names a proxy.
     static let noProxy = "none"
 
     /// The proxy for the calls to a provider. The value may contain a password.

@@ -4,7 +4,7 @@ import Vocabulary
 protocol SettingScalar: Sendable {
     /// Reads a written value; `nil` if it has another type.
     static func read(_ value: SettingValue) -> Self?
-    /// Returns the value as an operator would write it; `nil` if only words can describe it.
+    /// Returns the value as an operator would write it; `nil` if a default of this kind must be described in words.
     func written(as kind: SettingKind) -> String?
 }
 
@@ -13,7 +13,7 @@ protocol SettingChoice: SettingScalar {
     static var kind: SettingKind { get }
 }
 
-/// A scalar that is one of a few words.
+/// A scalar with a fixed list of words.
 protocol SettingWord: SettingChoice, CaseIterable, RawRepresentable where RawValue == String {}
 
 /// A part of the settings whose values are set by keys.
@@ -24,7 +24,7 @@ protocol SettingsRecord {
 
 /// The place of a key's value in a `Record`.
 struct SettingPlace<Record>: Sendable {
-    /// Stores a value in the record. A value of another type is ignored, because it has been reported.
+    /// Stores a value in the record. A value of the wrong type was reported before and is ignored.
     let set: @Sendable (_ value: SettingValue, _ record: inout Record) -> Void
 
     init<Value: SettingScalar>(_ path: any WritableKeyPath<Record, Value> & Sendable) {

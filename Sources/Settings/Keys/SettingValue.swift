@@ -2,7 +2,7 @@ import AddressIntelligence
 import Rules
 import Vocabulary
 
-/// A value that was checked by itself. `SettingsBuilder` checks whether it fits the other values.
+/// A valid value. `SettingsBuilder` checks whether the value fits other values.
 enum SettingValue: Sendable {
     case boolean(Bool)
     case integer(Int)
@@ -29,7 +29,7 @@ struct Setting: Sendable {
     /// The value as the operator wrote it; `<redacted>` for a secret. Empty for a mapping or a list.
     var shown: String
 
-    /// The value as the operator wrote it, also for mappings and lists.
+    /// The value as the operator wrote it, including mappings and lists.
     var written: String {
         switch self.value {
         case .list(let elements): "[\(elements.map(\.written).joined(separator: ", "))]"
@@ -39,7 +39,7 @@ struct Setting: Sendable {
         }
     }
 
-    /// Returns this value with the origin `origin`.
+    /// Returns the value with another origin.
     func at(_ origin: SettingsOrigin) -> Setting {
         guard case .tree(let tree) = self.value else {
             return Setting(value: self.value, origin: origin, shown: self.shown)
@@ -63,7 +63,7 @@ struct SettingsTree: Sendable {
         self.key = key
     }
 
-    /// Creates the mapping for which `setting` is a shorthand. Its key `name` has the value `setting`.
+    /// Creates the mapping `{name: setting}`, for which `setting` alone is a shorthand.
     init(standingFor setting: Setting, named name: String) {
         self.init(origin: setting.origin)
         self[name] = setting
@@ -140,7 +140,7 @@ struct SettingsTree: Sendable {
 
     func trees(_ name: String) -> [SettingsTree] { (self.list(name) ?? []).trees(below: self.key(of: name)) }
 
-    /// Returns the mappings at a key, one or several.
+    /// Returns the mappings at a key: one mapping, or all mappings of a list or of named mappings.
     func mappings(at key: SettingsKey) -> [SettingsTree] {
         switch key.kind {
         case .section: return [self.tree(key.name)].compactMap(\.self)
@@ -152,7 +152,7 @@ struct SettingsTree: Sendable {
         }
     }
 
-    /// Returns the operator's own names in a mapping, each with its text.
+    /// Returns the names and texts of a mapping in which the operator chooses the names.
     func pairs(_ name: String) -> [(name: String, text: String)] {
         (self.tree(name)?.entries ?? []).compactMap { name, setting in
             String.read(setting.value).map { (name, $0) }
@@ -167,7 +167,7 @@ struct SettingsTree: Sendable {
     /// The place of this mapping, for messages.
     var place: KeyPlace { KeyPlace(origin: self.origin, key: self.key) }
 
-    /// Returns the place of a key, for messages. A missing key has the origin of the key `other`, or of the mapping.
+    /// Returns the place of a key, for messages. A missing key has the origin of `other`, otherwise of the mapping.
     func place(of name: String, or other: String? = nil) -> KeyPlace {
         let setting = self[name] ?? other.flatMap { self[$0] }
         return KeyPlace(origin: setting?.origin ?? self.origin, key: self.key(of: name))

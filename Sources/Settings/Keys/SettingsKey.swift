@@ -1,7 +1,7 @@
 /// A key that an operator may write.
 ///
-/// The decoder, the environment overlay, `check`, the reference file and the JSON schema all read this one table
-/// (`Section.file`), so they all know the same keys.
+/// All keys are in the table `Section.file`. The decoder, the environment overlay, `check`, the reference file and the
+/// JSON schema use this table.
 package struct SettingsKey: Sendable {
     package var name: String
     package var kind: SettingKind
@@ -12,7 +12,7 @@ package struct SettingsKey: Sendable {
     package var purpose: String
     /// The name of the key's environment variable; `nil` for the name that follows from the key's path.
     package var environmentName: String?
-    /// The `SettingPlace` of the value; `nil` if `SettingsBuilder` uses the value in another way.
+    /// The `SettingPlace` of the value; `nil` if `SettingsBuilder` reads the value itself.
     private(set) var place: (any Sendable)?
 
     init(
@@ -31,9 +31,9 @@ package struct SettingsKey: Sendable {
         self.environmentName = environmentName
     }
 
-    /// Creates a key whose value is stored at one place.
+    /// Creates a key whose value is stored at `path`.
     ///
-    /// - Parameter fallback: The default in words; `nil` for the initial value of the place.
+    /// - Parameter fallback: The default in words; `nil` to use the initial value at `path`.
     init<Record: SettingsRecord, Value: SettingScalar>(
         _ name: String,
         at path: any WritableKeyPath<Record, Value> & Sendable,
@@ -68,7 +68,7 @@ package indirect enum SettingKind: Sendable {
     case text(TextRule)
     /// Text that is never shown.
     case secret(TextRule)
-    /// A file to read. The content of a secret file is never shown, and its path only if it looks like a path.
+    /// A file to read. The path of a secret file is shown only if it looks like a path, because it may be a secret.
     case path(isSecret: Bool)
     /// A list. A single element may be written without brackets.
     case list(SettingKind)
@@ -76,7 +76,7 @@ package indirect enum SettingKind: Sendable {
     case section(Section)
     /// A list of mappings with the keys of a section.
     case sections(Section)
-    /// A mapping with the keys of a section, or only the value of the key with this name.
+    /// A mapping with the keys of a section. The value of the named key alone is a shorthand for the mapping.
     case shorthand(String, for: Section)
     /// A mapping of the operator's own names to mappings with the keys of a section.
     case named(Section)
@@ -145,7 +145,8 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The section in a value of this kind, and the step of a path into it; `nil` if the kind has no section.
+    /// The section of the mappings in a value, and the path step to its keys (empty, `[]` or `.*`); `nil` if there is
+    /// none.
     package var section: (section: Section, step: String)? {
         switch self {
         case .section(let section), .shorthand(_, let section): (section, "")

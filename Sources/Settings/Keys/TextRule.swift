@@ -10,7 +10,7 @@ package struct TextRule: Sendable {
     package var allowed: String
     /// A regular expression for the JSON schema. It may be looser than `read`, but never stricter.
     package var pattern: String?
-    /// The bounds if the text is a number. Without quotes, YAML reads the text as a number.
+    /// The bounds if the text is a number. YAML reads an unquoted number as a number, not as a text.
     package var bounds: ClosedRange<Int>?
     /// True if the text is a URL whose query may contain a secret and is never shown.
     var hidesQuery = false
@@ -55,7 +55,7 @@ extension TextRule {
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
     }
 
-    /// Creates a rule for a word of letters, digits and `signs`. The first sign must be `-`.
+    /// Creates a rule for words of letters, digits and `signs`. The first of the signs must be `-`.
     static func word(_ name: String, most: Int, signs: String = "-._~") -> TextRule {
         TextRule(
             name,
@@ -71,7 +71,7 @@ extension TextRule {
     /// A name that can be used in metrics, logs and URLs without escapes.
     static let name = Self.word("name", most: 128, signs: "-._~:/")
 
-    /// A client id: what OAuth allows (RFC 6749 A.1), except characters that need escapes.
+    /// A client id: the characters of RFC 6749 A.1 that need no escapes.
     static let clientID = Self.word("client id", most: 128)
 
     /// The audience of access tokens: an API's URL or any name, as clients write it.
@@ -182,7 +182,7 @@ extension TextRule {
             }
     }
 
-    /// Returns the rule for a text of the pages with no other placeholders than `original`.
+    /// Returns the rule for a translation of `original`. It may only have placeholders of `original`.
     static func pageText(like original: String) -> TextRule {
         TextRule(
             "text",
@@ -218,7 +218,7 @@ extension TextRule {
     /// The name of a cookie (RFC 6265 4.1.1) or of a query parameter.
     static let token = Self.word("token", most: 64)
 
-    /// A method of a route (RFC 9110 9.1). Methods are case-sensitive, so a common method in lower case is a mistake.
+    /// A method of a route (RFC 9110 9.1). Methods are case-sensitive: `get` is rejected as a mistake for `GET`.
     static let method = TextRule(
         "method",
         allowed: "a method such as GET, PURGE or M-SEARCH, except CONNECT and TRACE",

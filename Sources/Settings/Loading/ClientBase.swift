@@ -1,11 +1,11 @@
 package import Vocabulary
 
-/// The clients of the file, and the check of clients that replace them at run time.
+/// The clients of the settings file, and the check of changes that operators make to clients at run time.
 ///
-/// A change is checked by building the whole settings again with the changed clients, from the tree of the settings
-/// file and the files that were read with it. A client that the file could not contain is rejected.
+/// A change is checked by building all settings again with the changed clients. A client that would be invalid in the
+/// settings file is rejected.
 package struct ClientBase: Sendable, CustomReflectable {
-    /// The builder with the tree of the file; `nil` if there is no file.
+    /// A builder with the values of the settings file; `nil` without a file.
     private var builder: SettingsBuilder?
 
     /// The ids of the clients in the file, in the order of the file.
@@ -22,8 +22,7 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// Creates a value without a file. It has no clients and accepts no client.
     package init() {}
 
-    /// - Parameter builder: A builder that has built nothing yet. Reading its files again gives the results of the
-    ///   first read.
+    /// - Parameter builder: A builder that has built nothing yet. Its files must be `remembered()`.
     init(_ builder: SettingsBuilder, native: SessionSettings.Lifetimes) {
         self.builder = builder
         let trees = builder.tree.trees("clients").compactMap { tree in
@@ -49,10 +48,10 @@ package struct ClientBase: Sendable, CustomReflectable {
         )
     }
 
-    /// The mirror has no tree, because the tree contains hashes of passwords.
+    /// A mirror without the builder, because the builder contains hashes of passwords.
     package var customMirror: Mirror { Mirror(self, children: ["ids": self.ids]) }
 
-    /// Returns the members in the form in which the gateway stores and shows them, e.g. durations in seconds.
+    /// Returns the members as the gateway stores and shows them, e.g. with durations in seconds.
     ///
     /// - Throws: The fault of the first invalid member.
     package func normalised(_ members: JSONValue) throws(ClientFault) -> JSONValue {
@@ -62,9 +61,9 @@ package struct ClientBase: Sendable, CustomReflectable {
         return members.merged(with: ClientObject.members(of: tree))
     }
 
-    /// Returns all clients after these changes.
+    /// Returns all clients after the changes.
     ///
-    /// - Parameter changes: The clients that differ from the file or are not in it, by id; `nil` for a deleted client.
+    /// - Parameter changes: The changed and new clients, by id; `nil` for a deleted client.
     /// - Throws: The fault of a client, or of a setting that depends on a client.
     package func clients(changed changes: [String: ClientDefinition?]) throws(ClientFault) -> [ClientSettings] {
         guard var builder = self.builder else { return [] }
@@ -94,7 +93,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         return settings.clients
     }
 
-    /// Builds a changed client, with the files of `written`: the client in the file, or `nil` for a new client.
+    /// Builds a changed client. Its files are those of `written`, the client in the file (`nil` for a new client).
     private func setting(
         _ definition: ClientDefinition,
         _ id: String,
@@ -106,7 +105,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         if let problem = object.problems.first { throw ClientFault(clientID: id, problem) }
         for key in ClientObject.fileKeys { tree[key] = written?[key] }
         if let secret = definition.secret {
-            // No path in the file can equal this path, because paths in the file have no NUL.
+            // The path cannot be in the settings file, because paths in the file have no NUL.
             let place = "\0client_secret of \(id)"
             files = files.adding(secret.bytes, at: place)
             tree["client_secret_file"] = Setting(value: .text(place), origin: .builtIn, shown: "client_secret")

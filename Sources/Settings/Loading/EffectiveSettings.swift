@@ -2,7 +2,7 @@ import Vocabulary
 
 /// The effective value of each key, for `check`.
 enum EffectiveSettings {
-    /// Returns written values and defaults in the order of the reference.
+    /// Returns the written values and the defaults, in the order of the reference.
     ///
     /// - Parameter settings: The settings that were built from the tree.
     static func entries(of tree: SettingsTree, _ settings: Settings) -> [LoadedSettings.Entry] {
@@ -14,13 +14,13 @@ enum EffectiveSettings {
         }
     }
 
-    /// Returns the values that follow from other keys or the machine, by key. The table describes them in words.
+    /// Returns the values that depend on other keys or on the machine, by key.
     private static func valuesInUse(_ settings: Settings, _ tree: SettingsTree) -> [String: String] {
         var values = ["event_loops": "\(settings.eventLoops)", "session.cookie": self.cookieName(settings)]
         for (index, host) in settings.hosts.enumerated() {
             let prefix = tree["hosts"] == nil ? "" : "hosts[\(index)]."
             values["\(prefix)endpoints"] = "\(host.endpoints)"
-            // A single provider has no name.
+            // Without `providers`, hosts and clients do not choose a provider.
             if tree["providers"] != nil { self.set(host.providers, at: prefix, in: &values) }
             for (index, route) in host.routes.enumerated() {
                 let prefix = "\(prefix)routes[\(index)]."
@@ -70,8 +70,8 @@ enum EffectiveSettings {
             let setting = tree[key.name]
             switch key.kind {
             case .section(let below):
-                // A section that turns a feature on is shown only if it was written, and so is any section of an
-                // element of a list: a route without CORS has no CORS defaults.
+                // Sections that turn a feature on, and all sections in elements of lists, are shown only if they are
+                // written. A route without `cors` has no CORS defaults.
                 if setting == nil, isElement || below.isOption { return [] }
                 let tree = tree.tree(key.name) ?? SettingsTree(origin: .builtIn, key: path)
                 return self.entries(of: tree, below, isElement: isElement)

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Applies `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
+/// Applies `SALLYPORT_*` variables over the file. `SALLYPORT_SESSION_IDLE` sets the key `session.idle`.
 struct EnvironmentOverlay {
     static let prefix = "SALLYPORT_"
     /// The variable that contains the path of the settings file. It sets no key.
@@ -9,7 +9,7 @@ struct EnvironmentOverlay {
     private(set) var problems: [SettingsProblem] = []
     private(set) var warnings: [String] = []
 
-    /// A key that a variable can set: one value, or a list of single values separated by commas.
+    /// A key that a variable can set: a single value, or a list of values separated by commas.
     struct Variable: Sendable {
         var path: [String]
         var kind: SettingKind
@@ -33,7 +33,7 @@ struct EnvironmentOverlay {
         return variables
     }()
 
-    /// Returns the name that follows from a key's path. A few keys have a shorter name instead.
+    /// Returns the name that follows from a key's path. Some keys have an `environmentName` instead.
     private static func name(of path: [String]) -> String { self.prefix + path.joined(separator: "_").uppercased() }
 
     /// Returns the keys that these variables set, and the mappings that contain these keys.
@@ -58,7 +58,7 @@ struct EnvironmentOverlay {
         self.warn(ofServiceLinks: links)
     }
 
-    /// Warns of all service links together, because one service sets seven variables or more.
+    /// Adds one warning for all service links, because each service sets at least seven variables.
     private mutating func warn(ofServiceLinks names: [String]) {
         guard let first = names.first else { return }
         let others = names.count > 1 ? " and \(names.count - 1) more like it are" : " is"

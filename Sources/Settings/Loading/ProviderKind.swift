@@ -1,14 +1,14 @@
 import Vocabulary
 
-/// A kind of provider: its key with the table below it, and how its settings are read and checked.
+/// A kind of provider: its key below `provider`, and how its settings are read and checked.
 package struct ProviderKind: Sendable {
-    /// The place of a provider in the settings, and the settings that the provider must fit.
+    /// Where a provider is written, and the rest of the settings.
     struct Place {
-        /// The name of the provider among several.
+        /// The name of the provider.
         let name: String
-        /// The mapping that has the key of the kind.
+        /// The mapping with the key of the kind: `provider`, or an element of `providers`.
         let tree: SettingsTree
-        /// The key of the kind.
+        /// The place of the kind's own mapping, e.g. `provider.oidc`.
         let section: KeyPlace
         /// The hosts that have the provider.
         let hosts: [HostSettings]
@@ -23,11 +23,11 @@ package struct ProviderKind: Sendable {
     fileprivate let purpose: String
     /// Reads the settings; `nil` if a problem was reported.
     let read: @Sendable (inout SettingsBuilder, SettingsTree, Settings) -> (any ProviderSettings)?
-    /// Reports what the rest of the settings lacks for a provider of this kind.
+    /// Reports missing settings that a provider of this kind needs.
     let check: @Sendable (inout SettingsBuilder, Place) -> Void
     /// True if at most one provider of this kind can be configured.
     let isSingle: Bool
-    /// True if the mapping of claims says which assurance level a sign-in reaches.
+    /// True if `claims` can map `acr` and `amr` to assurance levels.
     let mapsLevels: Bool
 
     init<Own: ProviderSettings>(
@@ -67,7 +67,7 @@ extension ProviderKind {
 }
 
 extension Section {
-    /// The keys of `provider`, the only provider with which users sign in.
+    /// The keys of `provider`.
     static let provider = Section(Self.kinds + Self.outgoing)
 
     /// The keys of the kinds of providers. These keys exclude each other.

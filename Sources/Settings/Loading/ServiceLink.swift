@@ -1,10 +1,10 @@
 import AddressIntelligence
 import Vocabulary
 
-/// A variable that Kubernetes sets in each container of a namespace for a service ("service links"). The service
-/// `sallyport-redis` sets `SALLYPORT_REDIS_SERVICE_HOST` and others, which look like settings of the gateway.
+/// A variable that Kubernetes sets in each container for a service of the namespace ("service link"). For the service
+/// `sallyport-redis`, it sets `SALLYPORT_REDIS_SERVICE_HOST`, which looks like a setting of the gateway.
 ///
-/// Both name and value must have the shape of a service link, so that no misspelt setting is ignored as a service link.
+/// A misspelt setting must not be ignored as a service link. Both name and value must therefore have the right form.
 ///
 /// | rest of the name | value |
 /// |---|---|
@@ -17,13 +17,13 @@ enum ServiceLink {
     /// The name of a service's port is a DNS label (RFC 1123 2.1).
     private static let longestPortName = 63
 
-    /// Reports whether a variable is a service link. `name` begins with the name of a service.
+    /// Returns whether a variable is a service link. `name` begins with the name of a service.
     static func matches(_ name: String, _ value: String) -> Bool {
         let parts = name.split(separator: "_", omittingEmptySubsequences: false)
         guard parts.allSatisfy({ $0.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) } }) else {
             return false
         }
-        // The name of a service may contain any of these words, so the rest may begin at each of them.
+        // The service's name may itself contain `SERVICE` or `PORT`, so every split into name and rest is tried.
         return parts.indices.dropFirst().contains { index in
             !parts[index - 1].isEmpty && Self.isRest(parts[index...], value)
         }
@@ -51,7 +51,7 @@ enum ServiceLink {
         }
     }
 
-    /// Reports whether the parts are the name of a port: letters, digits and inner hyphens (`_` here). Old kubelets
+    /// Returns whether the parts are the name of a port: letters, digits and inner hyphens (`_` here). Old kubelets
     /// write a `_` before a leading digit.
     private static func isPortName(_ parts: ArraySlice<Substring>) -> Bool {
         let words = parts.first?.isEmpty == true && parts.count > 1 ? parts.dropFirst() : parts
@@ -59,7 +59,7 @@ enum ServiceLink {
             && words.first?.isEmpty == false && words.last?.isEmpty == false
     }
 
-    /// Reports whether a value is a URL such as `tcp://10.0.0.1:6379` or `tcp://[fd00::1]:6379`.
+    /// Returns whether a value is a URL such as `tcp://10.0.0.1:6379` or `tcp://[fd00::1]:6379`.
     private static func isURL(_ value: String, of transport: String, port: Substring?) -> Bool {
         let scheme = transport.lowercased() + "://"
         guard value.hasPrefix(scheme) else { return false }
@@ -71,7 +71,7 @@ enum ServiceLink {
         return host.hasSuffix("]") && IPAddress(String(host.dropFirst().dropLast()))?.isV4 == false
     }
 
-    /// Reports whether a text is a port number as Kubernetes writes it.
+    /// Returns whether a text is a port number as Kubernetes writes it.
     private static func isNumber(_ text: some StringProtocol) -> Bool {
         guard let number = UInt16(text), number > 0 else { return false }
         return "\(number)" == text

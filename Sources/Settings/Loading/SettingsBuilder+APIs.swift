@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Builds the APIs, and adds the audience of each API to the routes of `hosts` that accept the API's access tokens.
+    /// Builds the APIs. Adds the audience of each API to the routes of `hosts` that accept its access tokens.
     mutating func apis(_ hosts: inout [HostSettings], clients: [ClientSettings]) -> [APISettings] {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("apis").compactMap { tree in

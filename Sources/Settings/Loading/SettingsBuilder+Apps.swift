@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Native apps that open https callbacks. Apple and Google ask the callback's host which apps may do so.
+/// Native apps that open https callbacks. Apple and Google ask the callback's host which apps may open it.
 extension SettingsBuilder {
     mutating func androidApps(_ client: SettingsTree) -> [AndroidApp] {
         var origins: [String: SettingsOrigin] = [:]
@@ -22,7 +22,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns of apps that no host names, of hosts that name no app, and of hosts that Apple and Google do not ask.
+    /// Warns of apps that no host lists, of hosts that list no app, and of hosts that Apple and Google cannot ask.
     mutating func warnOfApps(_ hosts: [HostSettings], _ clients: [ClientSettings]) {
         guard !self.isPartial else { return }
         for (client, tree) in zip(clients, self.tree.trees("clients").filter { $0.text("client_id") != nil }) {
@@ -55,7 +55,7 @@ extension SettingsBuilder {
 }
 
 extension ClientSettings {
-    /// Reports whether the client serves users of the host's providers and has a callback on the host.
+    /// Returns whether the client serves users of the host's providers and has a callback on the host.
     ///
     /// - Parameter hosts: All hosts. A wildcard does not cover names that have their own host.
     package func hasCallback(on host: HostSettings, among hosts: [HostSettings]) -> Bool {
@@ -72,7 +72,7 @@ extension ClientSettings {
 }
 
 extension SettingsTree {
-    /// Reports whether the mapping of a client describes a native app.
+    /// Returns whether the mapping of a client describes a native app.
     func isNativeApp(_ client: ClientSettings) -> Bool {
         if let type = self.text("app_type") { return type == "native" }
         return client.canCreateTransferToken || !client.iosAppIDs.isEmpty || !client.androidApps.isEmpty

@@ -3,7 +3,7 @@ import Vocabulary
 
 /// The listener where other proxies ask whether a request is allowed.
 extension SettingsBuilder {
-    /// Builds `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
+    /// Builds `authorization` and `compat.oauth2_proxy`. Other listeners, hosts and clients must be built before.
     mutating func setAuthorization(_ settings: inout Settings) {
         settings.authorization = self.authorization(besides: settings)
         guard settings.oauth2ProxyPaths else { return }
@@ -88,7 +88,7 @@ extension SettingsBuilder {
 
     private mutating func checkDialects(_ dialects: [AuthorizationDialect], _ tree: SettingsTree) {
         let isDoubled = Set(dialects).count != dialects.count
-        // A rejected element is missing from the list.
+        // If elements were rejected, an empty list is no mistake of its own.
         guard isDoubled || dialects.isEmpty && !self.isPartial else { return }
         self.report(
             tree.place(of: "dialects"),
@@ -98,7 +98,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Warns of settings that have less effect than they seem to have.
+    /// Warns of peers that cannot connect, of `metadata` without effect, and of address bindings with `ext-authz`.
     private mutating func warn(of authorization: AuthorizationSettings, besides settings: Settings) {
         let address = authorization.listen.address
         if let host = IPAddress(address.host), host.isLoopback,
@@ -120,7 +120,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the first route or client that is bound to addresses or networks, for a message; `nil` if none exists.
+    /// Returns the first route or client with a device binding, for a message; `nil` if none has one.
     private static func addressBinding(in settings: Settings) -> String? {
         if let route = settings.hosts.flatMap(\.routes).first(where: { $0.liveBinding != .none }) {
             return "the route \(route.name)"

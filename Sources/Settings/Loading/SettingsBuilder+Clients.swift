@@ -71,7 +71,7 @@ extension SettingsBuilder {
         return secrets.map { Secret(Array($0)) }
     }
 
-    /// Returns the content of `jwks_file` as bytes, because only the module JOSE can read it.
+    /// Returns the content of `jwks_file` as bytes, because `Settings` does not depend on JOSE.
     private mutating func clientKeys(_ tree: SettingsTree) -> [UInt8]? {
         let allowed = "a JWK set (RFC 7517 5) of public keys for RS256, PS256, ES256 or EdDSA"
         guard let json = self.content("jwks_file", of: tree, allowed: allowed) else { return nil }
@@ -140,7 +140,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports a kit that is enabled for a client but not configured, or that signs in only users of other providers.
+    /// Reports a kit that is enabled for a client but not configured, or whose users cannot sign in to the client.
     private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree) {
         let configured = self.tree.tree("native_social")
         let place = tree.place(of: "native_social_login")
@@ -165,7 +165,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports clients whose sessions from transfer tokens would last longer than `session.transfer` allows.
+    /// Reports clients whose `session_transfer.lifetimes` exceed `session.transfer`.
     mutating func checkClientLifetimes(within most: SessionSettings.Lifetimes) {
         guard !self.isPartial else { return }
         for client in self.tree.trees("clients") {
@@ -182,7 +182,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports a client without credentials whose address field would be trusted: anybody can claim to be that client.
+    /// Reports a trusted address field of a public client, because anybody can claim to be a public client.
     private mutating func checkTrust(in client: SettingsTree) {
         guard client.isPublicClient, !self.isPartial else { return }
         self.report(

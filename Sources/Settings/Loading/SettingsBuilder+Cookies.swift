@@ -1,7 +1,7 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The lifetime of the gateway's cookies in browsers, and the requests with which browsers send them.
+/// The lifetime of the gateway's cookies, and the requests with which browsers send them.
 extension SettingsBuilder {
     /// Reports `persistent: ask` if no user sees the gateway's sign-in page.
     mutating func checkPersistence(_ session: SessionSettings, _ tree: SettingsTree) {
@@ -16,7 +16,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Checks the requests with which browsers send a host's cookies.
+    /// Checks `same_site`, and warns of CORS credentials that `same_site: lax` makes ineffective.
     mutating func checkCookies(of host: HostSettings, _ tree: SettingsTree) {
         if host.sameSite == .none, !host.publicURL.isHTTPS, !self.isPartial {
             self.report(
@@ -37,8 +37,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports whether a web origin and a host probably belong to one site, by their scheme and their last two labels.
-    /// A registry with two labels such as `co.uk` is treated as a site, so a warning may be missing there.
+    /// Returns whether a web origin and a host probably belong to one site, by scheme and the last two labels. Below a
+    /// registry such as `co.uk`, this is true for different sites, so a warning may be missing.
     private static func isSameSite(_ origin: String, _ url: PublicURL) -> Bool {
         let parts = origin.lowercased().split(separator: ":", maxSplits: 1)
         guard parts.count == 2, parts[0] == url.scheme else { return false }

@@ -35,7 +35,7 @@ extension SettingsBuilder {
         return FixedUsersSettings(users)
     }
 
-    /// Warns if no host of the provider has endpoints, so that its users cannot sign in.
+    /// Warns if no host of the provider has endpoints, because the provider's users cannot sign in.
     fileprivate mutating func checkSignIn(at place: ProviderKind.Place) {
         if place.settings.hosts.contains(where: \.endpoints), !place.hosts.isEmpty,
             !place.hosts.contains(where: \.endpoints)
@@ -77,7 +77,7 @@ extension SettingsBuilder {
             )
             return []
         }
-        // Anyone who reads the hashes can guess passwords without the gateway's limits.
+        // Anyone who can read the hashes can guess passwords without the gateway's limits.
         self.warnIfOpenToAll(path, key: place.key, shown: self.shown(setting))
         do throws(SettingsFailure) {
             var decoder = SettingsDecoder(try YAMLDocument(bytes, path: path), file: .file)
@@ -115,7 +115,7 @@ extension SettingsBuilder {
                 return nil
             }
             let id = tree.text("id") ?? identifier
-            // Identifiers that differ only in the case of non-ASCII letters are also too easy to confuse.
+            // Identifiers that differ only in the case of non-ASCII letters would be confused.
             let spelling = String(decoding: normalised.bytes, as: UTF8.self).lowercased()
             let fix = "choose another one: the first is at"
             self.checkOnce(spelling, "identifier", of: tree, in: &identifiers, fix: fix)

@@ -2,8 +2,7 @@ import Vocabulary
 
 /// Checks of transfer tokens across the routes of a host.
 extension SettingsBuilder {
-    /// Warns of a host whose routes have clients with different bindings. A token is valid on every route, so a thief
-    /// can present it on the route with the weakest binding and get the session.
+    /// Warns of hosts whose clients have different bindings. A thief can choose the route with the weakest binding.
     mutating func checkBindings(of host: HostSettings, _ clients: [ClientSettings]) {
         let named = Set(host.routes.compactMap(\.client))
         let taking = clients.filter { named.contains($0.clientID) && ($0.allowsCookie || $0.allowsQuery) }

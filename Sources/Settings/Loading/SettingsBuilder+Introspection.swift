@@ -24,7 +24,7 @@ extension SettingsBuilder {
         return settings
     }
 
-    /// Reports missing credentials: otherwise anybody could try tokens at the introspection endpoint (RFC 7662 2.1).
+    /// Reports missing credentials. Without them, anybody could test tokens at the endpoint (RFC 7662 2.1).
     mutating func checkAuthenticates(_ client: ProviderClientSettings, _ tree: SettingsTree) {
         guard client.method == .none, tree["client_authentication"] == nil, !self.isPartial else { return }
         let isElsewhere = tree["client_secret_file"] != nil || tree["client_key_file"] != nil

@@ -1,7 +1,7 @@
-/// The purposes of the gateway's own paths. A single host on which `endpoints: true` is not written serves only paths
-/// with a purpose, and passes all other paths to the app.
+/// The endpoints outside of `/.sallyport/` on hosts without a written `endpoints: true`. Such a host serves only the
+/// endpoints that some key needs. Its app gets all other paths.
 extension SettingsBuilder {
-    /// Sets the purposes of each host's endpoints, and the keys that need them.
+    /// Sets the jobs of each host, and the list of keys that need jobs.
     func setJobs(_ settings: inout Settings) {
         var keys: [String] = []
         var jobs: EndpointJobs = []
@@ -11,7 +11,7 @@ extension SettingsBuilder {
             keys.append(key)
         }
         give(.all, "clients", if: !settings.clients.isEmpty)
-        // Clients may be added at run time.
+        // Operators with this scope may add clients at run time.
         give(.all, "admin.tokens_file", if: settings.operatorTokens.contains { $0.scopes.contains(.clients) })
         give(.nativeApps, "exchange", if: self.tree.tree("exchange") != nil)
         give(.nativeApps, "native_social", if: settings.nativeSocial != nil)

@@ -32,14 +32,14 @@ extension SettingsBuilder {
                 "\(tree.key(of: "public_url")) is plain http: anyone who can read the traffic between the gateway and Kratos sees the sessions of users"
             )
         }
-        // Kratos also becomes an upstream, for the endpoints that are passed through to it.
+        // Some endpoints are passed through to Kratos, so Kratos is also an upstream.
         var upstream = Self.upstream(named: KratosSettings.upstream, at: settings.publicURL)
         upstream.caFile = settings.publicURL.isHTTPS ? settings.caFile : nil
         self.upstreams.append(upstream)
         return settings
     }
 
-    /// Reports Kratos if browsers cannot reach its sign-in, or if Kratos would have to give a ticket for another host.
+    /// Reports Kratos without a host with endpoints, and Kratos beside other providers on a host without endpoints.
     fileprivate mutating func checkKratos(at place: ProviderKind.Place) {
         if !place.hosts.isEmpty, !place.hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(

@@ -39,7 +39,7 @@ extension SettingsBuilder {
         self.setStrictTransport(&settings)
     }
 
-    /// Builds `redirect_http`, after `listen`.
+    /// Builds `redirect_http`. Call it after `listen` is built.
     private mutating func setRedirectListener(_ settings: inout Settings) {
         guard let tree = self.tree.tree("redirect_http"), case .address(let address)? = tree["address"]?.value else {
             return
@@ -176,7 +176,7 @@ extension SettingsBuilder {
 
     private mutating func checkProtocols(_ listener: ListenerSettings, _ tree: SettingsTree) {
         let protocols = listener.protocols
-        // A rejected element is missing from the list.
+        // If elements were rejected, an empty list is no mistake of its own.
         let isEmpty = protocols.isEmpty && !self.isPartial
         if isEmpty || Set(protocols).count != protocols.count {
             self.report(
@@ -186,7 +186,7 @@ extension SettingsBuilder {
                 fix: isEmpty ? "write those that clients may speak, or remove the key" : "remove one"
             )
         }
-        // Clients choose HTTP/2 during the TLS handshake, or know about it beforehand.
+        // With TLS, clients choose HTTP/2 in the handshake (`h2`). Without TLS, they must know beforehand (`h2c`).
         let foreign: ListenerProtocol = listener.isSecure ? .plainHTTP2 : .http2
         let own: ListenerProtocol = listener.isSecure ? .http2 : .plainHTTP2
         if protocols.contains(foreign) {
@@ -199,7 +199,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns of routes that require a certificate, and of `client_ca_file`, if no listener requests certificates.
+    /// If no listener requests certificates, warns of routes that require a certificate, and of `client_ca_file`.
     mutating func checkCertificateDemands(_ settings: Settings) {
         guard !self.isPartial, settings.listen.allSatisfy({ $0.clientCertificates == .none }) else { return }
         if settings.tls?.clientAuthorities != nil, settings.management.allSatisfy({ $0.clientCertificates == .none }) {
@@ -223,8 +223,8 @@ extension SettingsBuilder {
         return settings
     }
 
-    /// Reports peers that are in both `proxy_protocol` and `trusted_proxies`. A proxy must report its clients in one
-    /// way only: before a connection's bytes, or in a field of the requests. Clients could write this field, too.
+    /// Reports peers that are in both `proxy_protocol` and `trusted_proxies`. A peer with the PROXY protocol may pass
+    /// requests on unchanged, with a forwarding field that a client forged.
     mutating func checkNamers(_ settings: Settings) {
         let listeners = (self.tree.list("listen") ?? []).trees(below: "listen")
         for tree in listeners + [self.tree.tree("redirect_http")].compactMap(\.self) {
@@ -249,7 +249,7 @@ extension SettingsBuilder {
 
     /// Returns the proxies of a list. Reports an empty list, and networks that are larger than any private network.
     ///
-    /// - Parameter risk: The consequence if a stranger is in the list.
+    /// - Parameter risk: What a stranger in the list could do.
     mutating func proxies(_ name: String, of tree: SettingsTree, else risk: String) -> [CIDRBlock] {
         let allowed = "the addresses of your own proxies"
         let elements = tree.list(name)
@@ -273,7 +273,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Builds a listener for operators or for other proxies; `nil` if its address is invalid or missing.
+    /// Builds `admin.listen` or `authorization.listen`; `nil` if the address is invalid or missing.
     mutating func innerListener(_ tree: SettingsTree) -> ListenerSettings? {
         guard case .address(let address)? = tree["address"]?.value else { return nil }
         var listener = ListenerSettings(address, takesAnyName: true)

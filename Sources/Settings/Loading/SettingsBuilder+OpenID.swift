@@ -30,7 +30,7 @@ extension SettingsBuilder {
         self.setAuthorization(&settings.authorization, tree, .openID)
         for level in AssuranceLevel.demandable where settings.authorization.acrValues[level] == nil {
             let values = settings.claims.levels.filter { $0.claim == .acr && $0.level >= level }.map(\.value)
-            // Every sign-in reaches `aal1`, so nothing needs to be requested for it.
+            // Every sign-in reaches `aal1` without a request for it.
             if level > .aal1, !values.isEmpty {
                 settings.authorization.acrValues[level] = values.joined(separator: " ")
             }
@@ -50,7 +50,7 @@ extension SettingsBuilder {
         return tree.text("issuer") == nil || client == nil ? nil : settings
     }
 
-    /// Builds introspection at the provider that also signs users in.
+    /// Builds the introspection of an OpenID provider's opaque tokens.
     private mutating func introspection(
         _ tree: SettingsTree,
         of provider: OpenIDSettings,

@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Returns the proxies that the environment names, for outgoing calls. Unusable proxies are reported.
+    /// Returns the environment's proxies for the gateway's own calls. Reports unusable proxies.
     mutating func environmentProxies() -> OutgoingProxies {
         var proxies = OutgoingProxies()
         proxies.secure = self.proxy(in: ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
@@ -10,7 +10,7 @@ extension SettingsBuilder {
         return proxies
     }
 
-    /// Returns the first of these variables that is set and not empty.
+    /// Returns the first named variable that is set and not empty.
     private func variable(in names: [String]) -> (name: String, value: String)? {
         for name in names {
             if let value = self.environment[name], !value.isEmpty { return (name, value) }
@@ -33,7 +33,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the proxies for the calls to one provider.
+    /// Returns the proxies for calls to one provider.
     ///
     /// - Parameter tree: `provider`, or an element of `providers`.
     mutating func proxies(of tree: SettingsTree, _ environment: OutgoingProxies) -> OutgoingProxies {

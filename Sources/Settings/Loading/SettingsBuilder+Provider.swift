@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Choice of providers
 
-    /// The names of all providers. A host that chooses no provider has the first provider.
+    /// The names of all providers.
     var providerNames: [String] {
         guard self.tree["providers"] != nil else { return [Realm.default.name] }
         return self.tree.trees("providers").compactMap { $0.text("name") }
@@ -11,7 +11,7 @@ extension SettingsBuilder {
 
     /// Returns the providers of a host or client, at least one. Unknown names are reported.
     ///
-    /// - Parameter fallback: The providers of a mapping that names no provider.
+    /// - Parameter fallback: The providers to return if the mapping names no provider.
     mutating func providerNames(chosenBy tree: SettingsTree, else fallback: [String]) -> [String] {
         guard let chosen = self.writtenNames(in: tree) else { return fallback }
         let key = tree["providers"] == nil ? "provider" : "providers"
@@ -57,7 +57,7 @@ extension SettingsBuilder {
     /// The provider of hosts that name no provider, as a list.
     var firstProvider: [String] { [self.providerNames.first ?? Realm.default.name] }
 
-    /// The providers of each host, by default the first provider. At the top level, the keys define providers.
+    /// The providers of each host, by default the first provider. The top-level keys define providers and choose none.
     var hostProviders: [[String]] {
         guard self.tree["hosts"] != nil else { return [self.firstProvider] }
         return self.tree.trees("hosts").map { self.writtenNames(in: $0) ?? self.firstProvider }
@@ -70,8 +70,8 @@ extension SettingsBuilder {
         return found.isEmpty ? self.firstProvider : found
     }
 
-    /// The providers whose names are prefixed to their users' ids: those that share a host with another provider,
-    /// except the first. The users of the first provider keep the names that apps know.
+    /// The providers whose names are put before their users' ids: those that share a host with another provider, except
+    /// the first. Users of the first provider keep the ids that apps know.
     var markedProviders: [String] {
         let several = self.hostProviders.filter { $0.count > 1 }
         return self.providerNames.dropFirst().filter { name in several.contains { $0.contains(name) } }
@@ -111,8 +111,8 @@ extension SettingsBuilder {
         return self.named(providers)
     }
 
-    /// Returns the providers with the rules for the names of their users. A static user is reported if a user of
-    /// another provider could have the same id.
+    /// Returns the providers with the rules for the names of their users. Reports a static user whose id a user of
+    /// another provider could have.
     private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
         let marked = self.markedProviders
         return providers.map { provider in
@@ -157,7 +157,7 @@ extension SettingsBuilder {
                 fix: "remove one: the other is at \(tree.place(of: kind.key).origin)"
             )
         }
-        // A section with a problem has been reported.
+        // A section that is not a mapping was reported before.
         guard let section = tree.tree(kind.key), let read = kind.read(&self, section, settings) else { return nil }
         let hosts = settings.hosts.filter { $0.providers.contains(provider) }
         let place = ProviderKind.Place(
@@ -179,8 +179,7 @@ extension SettingsBuilder {
         return named
     }
 
-    /// Reports providers that cannot be distinguished. Kratos's cookie and paths can belong to one Kratos only, and
-    /// there is only one list of static users.
+    /// Reports a second Kratos, a second static provider, and providers with equal `ownName`.
     private mutating func checkTogether(_ providers: [NamedProvider]) {
         let trees = self.tree.trees("providers")
         for (index, provider) in providers.enumerated() {
@@ -236,7 +235,7 @@ extension SettingsBuilder {
                 fix: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
-        // If users can choose among providers, another provider may suffice.
+        // On hosts with several providers, another provider may reach the level.
         for route in self.writtenRoutes(ofOnly: place.name) {
             self.checkLevel(route, provider, kind, section.key)
             if !provider.signsIn, route.text("unauthenticated") == "login" {
@@ -250,7 +249,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports a level that no sign-in and no token of this provider reaches: the route would reject everybody.
+    /// Reports a level that no sign-in or token of the provider can reach, because the route would reject everybody.
     ///
     /// - Parameter key: The key of the provider.
     private mutating func checkLevel(
@@ -274,7 +273,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reports a field for a token that no provider gives to the gateway.
+    /// Reports an identity field for a token that no provider gives to the gateway.
     mutating func checkToken(_ path: String, _ place: KeyPlace, _ providers: [any ProviderSettings]) {
         guard IdentitySettings.tokenPaths.contains(path), !self.isPartial else { return }
         guard !providers.contains(where: { $0.givenTokens.contains(path) }) else { return }

@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: The gateway as a client
 
-    /// Parameters of authorization requests that operators cannot set here, and what to use instead (RFC 6749 4.1.1,
+    /// Parameters of authorization requests that `parameters` may not contain, and what to use instead (RFC 6749 4.1.1,
     /// RFC 7636 4.3, RFC 9101, RFC 9449 10, OpenID Connect Core 3.1.2.1).
     private static let ownParameters: [String: String] = [
         "client_id": "use client_id", "scope": "use scopes", "prompt": "use prompt",
@@ -35,12 +35,12 @@ extension SettingsBuilder {
         let method = tree.text("client_authentication").flatMap(ClientAuthenticationMethod.init(rawValue:))
         self.checkAuthentication(tree, method)
         guard let id = tree.text("client_id") ?? (tree["client_id"] == nil ? id : nil) else { return nil }
-        // If the files are on another machine, nothing is sent to the provider, and no credentials are needed.
+        // With `lacksFiles`, there are no credentials for the method.
         let used = self.lacksFiles ? nil : method
         return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: used)
     }
 
-    /// Checks the secret and the key against the method. Reports a mapping with a secret and a key, but no method.
+    /// Checks the secret and the key against the method. Without a method, reports a mapping with both.
     private mutating func checkAuthentication(_ tree: SettingsTree, _ method: ClientAuthenticationMethod?) {
         if let method {
             let names = AuthenticationKeys(method: "client_authentication", keyFile: "client_key_file")
@@ -55,7 +55,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// The names of a mapping's keys for client authentication, in addition to `client_secret_file`.
+    /// The keys of a mapping for client authentication, in addition to `client_secret_file`.
     struct AuthenticationKeys {
         let method: String
         let keyFile: String
@@ -106,7 +106,7 @@ extension SettingsBuilder {
 
     // MARK: Authorization requests
 
-    /// Sets the parts of authorization requests from the provider's keys. `section` is the table of these keys.
+    /// Sets the parts of authorization requests. `section` is the table of the provider's keys.
     mutating func setAuthorization(
         _ authorization: inout AuthorizationRequestSettings,
         _ tree: SettingsTree,
@@ -179,7 +179,7 @@ extension SettingsBuilder {
         return allow
     }
 
-    /// Returns the texts of a list. Reports repeated texts. Reports empty lists: they could mean everything or nothing.
+    /// Returns the texts of a list. Reports repeated texts, and an empty list, because it could mean all or none.
     mutating func someTexts(_ name: String, of tree: SettingsTree) -> [String]? {
         guard let texts = tree.texts(name) else { return nil }
         if texts.isEmpty, !self.isPartial {

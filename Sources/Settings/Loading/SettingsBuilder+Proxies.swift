@@ -2,8 +2,8 @@ import AddressIntelligence
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Reports enforced bindings, or warns, if an https host has no TLS here and no setting names its TLS proxy. Unless
-    /// `trusted_proxies` or `proxy_protocol` contains the proxy, all clients appear to have its address.
+    /// Checks https hosts without TLS at the gateway if no setting names their TLS proxy: all clients appear to have
+    /// the proxy's address. Reports enforced bindings to addresses, otherwise only warns.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)
@@ -13,7 +13,7 @@ extension SettingsBuilder {
         let listener = open.first(where: \.takesLocalProxies)
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }
-        // At the listener for checks, the proxy that asks reports the client.
+        // At `authorization.listen`, the asking proxy reports the client's own address.
         let bindings = peers == nil ? "every device binding matches" : "no device binding matches when a proxy asks"
         let effect =
             "every client appears to have the proxy's address: \(bindings), and sign-in limits count all clients as one"

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The changes that routes make for their apps, to the path and to header fields.
+/// The changes of routes to paths and header fields.
 extension SettingsBuilder {
     mutating func setChanges(of route: inout RouteSettings, _ tree: SettingsTree) {
         route.requestHeaders = self.fieldChanges(tree.tree("request_headers"), takesAddress: true)
@@ -25,7 +25,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Removes the encoding of each route where it equals `identity.encoding`.
+    /// Removes the encoding of a route if it equals `identity.encoding`.
     func setEncodings(_ settings: inout Settings) {
         let common = settings.identity.encoding
         for host in settings.hosts.indices {
@@ -52,7 +52,7 @@ extension SettingsBuilder {
         let changes = FieldChanges(set: fields + self.secretFields(tree), remove: tree.texts("remove") ?? [])
         var seen: [String: String] = [:]
         for name in changes.names {
-            // CGI has one variable for X-A, x_a and X.A, so an app gets only one value.
+            // CGI has one variable for `X-A`, `x_a` and `X.A`. The app would get only one value.
             guard let earlier = seen.updateValue(name, forKey: FieldChanges.normalized(name)) else { continue }
             self.report(
                 tree.place,

@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Returns the name of a route's app. An app that is given by its URL is added to `upstreams`.
+    /// Returns the name of a route's app. Adds an app that is written as a URL to `upstreams`.
     private mutating func upstreamName(_ tree: SettingsTree) -> String? {
         switch tree["upstream"]?.value {
         case .url(let url):
@@ -35,15 +35,14 @@ extension SettingsBuilder {
 
     /// Returns every route that was written, in the order of the settings.
     ///
-    /// - Parameter provider: Limits the routes to hosts that have only this provider; `nil` for all routes.
+    /// - Parameter provider: Limits the result to hosts whose only provider is this one; `nil` for all hosts.
     func writtenRoutes(ofOnly provider: String? = nil) -> [SettingsTree] {
         zip(self.writtenHosts, self.hostProviders).flatMap { host, providers -> [SettingsTree] in
             provider == nil || providers == [provider] ? Self.routes(of: host) : []
         }
     }
 
-    /// Returns the routes of a host as written. An element of `hosts` with `upstream` instead of `routes` has one
-    /// route.
+    /// Returns the routes of a host as written. `upstream` in an element of `hosts` is a shorthand for one route.
     private static func routes(of host: SettingsTree) -> [SettingsTree] {
         guard !host.key.isEmpty, host["routes"] == nil, let app = host["upstream"] else { return host.trees("routes") }
         var route = SettingsTree(origin: host.origin, key: host.key)
@@ -51,7 +50,7 @@ extension SettingsBuilder {
         return [route]
     }
 
-    /// The written hosts, or the top level if it is the shorthand for one host.
+    /// The mappings of all hosts: the elements of `hosts`, or the top level as a shorthand for a single host.
     var writtenHosts: [SettingsTree] {
         self.tree["hosts"] == nil ? [self.tree] : self.tree.trees("hosts")
     }
@@ -93,7 +92,7 @@ extension SettingsBuilder {
                 )
             }
             let endpoints = isShorthand || (host.boolean("endpoints") ?? (written.count == 1 && !url.isWildcard))
-            // At the top level, the key defines a provider and does not choose one.
+            // At the top level, `provider` and `providers` define providers and do not choose them.
             let providers =
                 isShorthand ? self.firstProvider : self.providerNames(chosenBy: host, else: self.firstProvider)
             let clients = clients.filter { !Set($0.providers).isDisjoint(with: providers) }
@@ -143,8 +142,8 @@ extension SettingsBuilder {
         return hosts
     }
 
-    /// Warns of hosts that differ only in their ports. Cookies ignore ports (RFC 6265 8.5), so each sign-in on one port
-    /// signs the user out on the other.
+    /// Warns of hosts that differ only in their ports. Browsers send cookies to all ports of a host (RFC 6265 8.5), so
+    /// a sign-in at one port signs the user out at the other.
     private mutating func warnOfSharedCookies(_ urls: [PublicURL]) {
         for (index, url) in urls.enumerated() {
             let earlier = urls[..<index].first { other in
@@ -203,7 +202,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports whether the path of a route is valid. A rejected path must not be treated as the default, `/**`.
+    /// Returns whether the path of a route is valid. A rejected path must not be treated as the default, `/**`.
     private static func knowsPath(of route: SettingsTree) -> Bool {
         if case .invalid? = route["path"]?.value { false } else { true }
     }
@@ -315,8 +314,8 @@ extension SettingsBuilder {
             )
             return
         }
-        // At run time an operator may stop the handoffs of a client. The client's tokens are then rejected
-        // (`handoff.method_not_allowed`). In the file, a client without a method is a mistake.
+        // At run time, an operator may remove both methods to stop a client's handoffs (`handoff.method_not_allowed`).
+        // In the file, a client without a method is a mistake.
         guard route.handoff, !client.allowsCookie, !client.allowsQuery, !self.isPartial, !self.isAtRunTime else {
             return
         }
@@ -341,8 +340,8 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reports requirements that have no effect. A public route reads no session. An optional route accepts requests
-    /// without a session, so a requirement would only reject users who are signed in.
+    /// Reports requirements without effect. A public route reads no session. An optional route accepts requests without
+    /// a session, so a requirement would only reject signed-in users.
     private mutating func checkDemands(_ tree: SettingsTree, _ auth: AuthRequirement) {
         let (names, why) =
             switch auth {

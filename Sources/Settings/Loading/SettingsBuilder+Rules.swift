@@ -7,7 +7,7 @@ extension SettingsBuilder {
         return self.readablePath("database", of: tree).map { GeoSettings(database: $0) }
     }
 
-    /// Builds the rules and checks how their parts fit together. Each condition has already been read without errors.
+    /// Builds the rules, and checks that their parts fit together.
     mutating func rules() -> [Rule] {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("rules").compactMap { tree in
@@ -90,7 +90,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports a field that is missing at a stage of the rule. The rule would not do what it describes.
+    /// Reports fields that are missing at a stage of the rule, and fields whose database is not configured.
     private mutating func checkFields(of rule: Rule, _ tree: SettingsTree) {
         for (field, _) in rule.condition.fields {
             let fault: (allowed: String, fix: String)? =

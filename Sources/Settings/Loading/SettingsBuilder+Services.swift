@@ -3,8 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Identity
 
-    /// Fields that frame a message, name its host or carry credentials. An identity in such a field would break the
-    /// request.
+    /// Fields that cannot carry an identity, because they frame a message, name its host or carry credentials.
     private static let reservedFields: Set<String> = [
         "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te",
         "trailer",
@@ -13,7 +12,7 @@ extension SettingsBuilder {
         "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token", "x-auth-assertion",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
-    /// Forwarding fields that apps behind oauth2-proxy read and no proxy sets by itself. Two presets use some of them.
+    /// Forwarding fields that oauth2-proxy sets. Apps behind it read them as an identity, and proxies leave them alone.
     private static let identityForwardedFields: Set<String> = [
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
         "x-forwarded-access-token",
@@ -53,7 +52,7 @@ extension SettingsBuilder {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []
         for (name, setting) in headers.entries {
-            // Apps behind CGI and WSGI read every byte that is not a letter or digit as the same byte.
+            // CGI and WSGI apps read every byte of a name that is not a letter or digit as `_`.
             let folded = String(decoding: name.lowercased().utf8.map { $0.isAlphanumeric ? $0 : 0x2D }, as: UTF8.self)
             let place = headers.place(of: name)
             let isReserved =
@@ -117,7 +116,7 @@ extension SettingsBuilder {
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
     }
 
-    /// Reports bindings to networks without a source of ASNs, because such bindings would reject every client.
+    /// Reports bindings to networks if `asn` is missing, because they would reject every client.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
         var uses: [(tree: SettingsTree, name: String)] = []

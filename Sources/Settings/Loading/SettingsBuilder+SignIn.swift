@@ -2,7 +2,7 @@ import Vocabulary
 
 /// The choice among several providers at sign-in, and the linking of their users.
 extension SettingsBuilder {
-    /// Reports a domain whose users could be sent to two providers of a host, and warns of domains without effect.
+    /// Reports a domain of two providers that share a host, and warns of domains without effect.
     ///
     /// - Parameter trees: The mappings of the providers, in any order.
     mutating func checkDomains(_ providers: [NamedProvider], _ trees: [SettingsTree]) {
@@ -76,8 +76,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the providers whose users a kit of `native_social` signs in: those that have the kit's issuers and share
-    /// a host with other providers. Also returns the kit's issuers that no such provider has.
+    /// Returns the providers that own a kit's users: those that have one of the kit's issuers and share a host with
+    /// another provider. Also returns the kit's issuers without an owner.
     private func kitOwners(of login: SocialLogin) -> (names: [String], others: [String]) {
         let kit = self.tree.tree("native_social")?.tree(login.rawValue)
         let issuers: [String] =
@@ -100,14 +100,14 @@ extension SettingsBuilder {
         )
     }
 
-    /// Returns the providers whose users the kit signs in. Users of all other issuers belong to the first provider.
+    /// Returns the providers whose users the kit signs in. Users without an owner belong to the first provider.
     func providers(ofKit login: SocialLogin) -> [String] {
         let (names, others) = self.kitOwners(of: login)
         return names.isEmpty || !others.isEmpty ? names + self.firstProvider : names
     }
 
-    /// If users of different providers must be distinguished, reports kits whose users belong to no listed provider and
-    /// would pass as users of the first. Also reports providers whose users could have the ids of a kit's users.
+    /// If `tellsProvidersApart`, reports kits whose users would pass as users of the first provider. Also reports
+    /// providers whose users could get the ids of a kit's users.
     mutating func checkKits(_ settings: Settings) {
         guard let kits = self.tree.tree("native_social") else { return }
         for login in SocialLogin.allCases where kits[login.rawValue] != nil {
@@ -139,7 +139,7 @@ extension SettingsBuilder {
 
     // MARK: Accounts
 
-    /// Reports addresses that would be treated as verified because the provider has verified another address.
+    /// Reports addresses that would be treated as verified although the provider verifies only another claim.
     ///
     /// - Parameter section: The keys of the provider.
     mutating func checkEmail(of provider: NamedProvider, _ section: SettingsTree) {
@@ -169,7 +169,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reads `accounts.key_file`, and warns of the effects of linking.
+    /// Reads `accounts.key_file`. Warns of the effects of linking, and of keys without effect.
     mutating func setAccounts(_ accounts: inout AccountSettings, _ providers: [NamedProvider]) {
         let tree = self.tree.tree("accounts")
         if let tree { accounts.key = self.secret("key_file", of: tree, minBytes: 32) }

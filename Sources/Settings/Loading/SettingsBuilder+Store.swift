@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Store
 
-    /// Sets `store.redis`, and reports a missing `secret_file`. `hasSecret` is true if that file was read.
+    /// Sets `store.redis`. Reports a missing `secret_file`, unless it was read (`hasSecret`).
     mutating func setStore(_ store: inout StoreSettings, hasSecret: Bool) {
         guard let tree = self.tree.tree("store"), let redis = tree.tree("redis") else { return }
         store.redis = self.redis(redis)
@@ -36,7 +36,7 @@ extension SettingsBuilder {
         return redis
     }
 
-    /// Returns the URL and its place. A variable for `url` or `url_file` takes precedence over both keys in the file.
+    /// Returns the URL and its place. A variable takes precedence over the keys `url` and `url_file` in the file.
     private mutating func redisURL(_ tree: SettingsTree) -> (url: Secret, place: KeyPlace)? {
         let (written, file) = (tree.place(of: "url"), tree.place(of: "url_file"))
         let isBoth = tree["url"] != nil && tree["url_file"] != nil
@@ -59,7 +59,7 @@ extension SettingsBuilder {
             return nil
         }
         guard let content = self.secret("url_file", of: tree) else { return nil }
-        // The content of the file must be a valid value of `url`.
+        // The file must contain a valid value of `url`.
         do throws(SyntaxFault) {
             _ = try TextRule.redisURL.read(String(decoding: content.bytes, as: UTF8.self))
         } catch {

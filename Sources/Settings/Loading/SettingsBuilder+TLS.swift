@@ -5,7 +5,7 @@ extension SettingsBuilder {
     /// A certificate that expires within this number of days causes a warning.
     static let renewalDays = 14
 
-    /// Builds `tls`; `nil` if the key is missing or is not a mapping.
+    /// Builds `tls`; `nil` if the key is missing or not a mapping.
     mutating func tls() -> TLSSettings? {
         guard let tree = self.tree.tree("tls") else { return nil }
         var tls = TLSSettings()
@@ -46,7 +46,7 @@ extension SettingsBuilder {
         self.certificatePairs.compactMap { self.resolved($0["certificate_file"]) }
     }
 
-    /// The mappings with the files of one certificate each: `tls` itself, or the elements of `tls.certificates`.
+    /// The mappings that name a certificate and its key: `tls` itself, or the elements of `tls.certificates`.
     private var certificatePairs: [SettingsTree] {
         guard let tree = self.tree.tree("tls") else { return [] }
         return tree["certificate_file"] != nil ? [tree] : tree.trees("certificates")
@@ -112,7 +112,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Warns of unused certificates: they have no names, or earlier ones with this kind of key have all their names.
+    /// Warns of certificates that no client gets: earlier certificates with this kind of key have all their names.
     private mutating func warnOfHidden(_ tls: TLSSettings, _ written: [SettingsTree]) {
         guard tls.certificates.count == written.count else { return }
         for (index, (certificate, tree)) in zip(tls.certificates, written).enumerated() where !certificate.isDefault {
@@ -144,9 +144,9 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports https hosts that no certificate covers: browsers reject such hosts. With `trusted_proxies`, only warns.
+    /// Reports https hosts that no certificate covers. Only warns with `trusted_proxies`: a proxy may cover them.
     mutating func checkCovering(_ settings: Settings) {
-        // If a certificate cannot be read, its names are unknown, so nothing is reported.
+        // If a certificate could not be read, its names are unknown, and nothing is reported.
         guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial,
             tls.certificates.count == self.certificatePairs.count
         else { return }

@@ -42,7 +42,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Warns if a URL was probably meant for gRPC, or if `endpoint` and `traces_endpoint` were probably confused.
+    /// Warns of a URL for gRPC, and of `endpoint` and `traces_endpoint` if they were probably confused.
     private mutating func warnOfPlace(_ url: String, _ tree: SettingsTree) {
         let place = url.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
         let authority = place.prefix { $0 != "/" }
@@ -62,8 +62,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Limits the batch size to the queue size, as OpenTelemetry's SDKs do. A larger batch only causes a warning,
-    /// because the variables are often set for a whole cluster.
+    /// Limits the batch size to the queue size, as OpenTelemetry's SDKs do. A larger batch size causes a warning.
     private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
         guard telemetry.batchSize > telemetry.queueSize else { return }
         if let batch = tree["batch_size"] {

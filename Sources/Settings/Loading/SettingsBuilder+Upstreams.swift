@@ -91,7 +91,7 @@ extension SettingsBuilder {
         return server
     }
 
-    /// Checks the socket of a server. A missing socket is not a mistake, because its app may start later.
+    /// Checks the socket of a server. A missing socket is only a warning, because its app may start later.
     mutating func checkSocket(of server: ServerSettings, _ place: KeyPlace) {
         guard let path = server.socketPath, let fault = self.files.socketFault(path), !self.isPartial else { return }
         switch fault {

@@ -1,6 +1,6 @@
 extension SettingsBuilder {
-    /// Reports each wildcard host that has `endpoints: true`, or whose provider has no single-name host. Users sign in
-    /// on the single-name host: it is registered at the provider, and it is the issuer of what the gateway signs.
+    /// Reports wildcard hosts that have `endpoints: true`, or whose provider has no host with a single name. Sign-ins
+    /// and the issuer (`iss`) need a host with a single name.
     mutating func checkWildcards(_ settings: Settings) {
         for (host, tree) in zip(settings.hosts, self.writtenHosts) where host.publicURL.isWildcard && !self.isPartial {
             let fix = "add a host with one name, such as https://id.example.com, with endpoints: true"

@@ -2,17 +2,17 @@ import AddressIntelligence
 import Pages
 import Vocabulary
 
-/// Builds the settings from values that are each valid, and checks that they fit together.
+/// Builds the settings from values that are valid by themselves, and checks that they fit together.
 struct SettingsBuilder {
     var tree: SettingsTree
     var files: SettingsFiles
     let flags: InsecureFlags
     let judges: SettingsJudges
-    /// Whether a problem was already reported. If so, missing values are not reported: the problem may explain them.
+    /// Whether values are invalid. Missing values are then not reported, because an invalid value may explain them.
     let isPartial: Bool
     /// Whether the builder checks clients that an operator changes at run time.
     var isAtRunTime = false
-    /// True if the files that the settings name are on another machine. Their content is then not checked.
+    /// True if the files that the settings name are on another machine. Their content is not checked.
     var lacksFiles = false
     /// All environment variables of the process.
     var environment: [String: String] = [:]
@@ -93,7 +93,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// Reports a missing key, unless an earlier problem may be the reason that it is missing.
+    /// Reports a missing key, unless an earlier problem may explain it (`isPartial`).
     mutating func reportMissing(_ place: KeyPlace, _ allowed: String, _ fix: String) {
         guard !self.isPartial else { return }
         self.report(place, found: "nothing", allowed: allowed, fix: fix)
@@ -113,7 +113,7 @@ struct SettingsBuilder {
     /// Reports a value that an earlier mapping of the same list already has.
     ///
     /// - Parameters:
-    ///   - seen: The origin of each value of this key so far.
+    ///   - seen: The origin of each value so far.
     ///   - found: The text that replaces the value in the message; `nil` to quote the value.
     ///   - fix: The advice. The origin of the earlier value is appended to it.
     mutating func checkOnce(
@@ -135,7 +135,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// Returns the path in a setting. A path in a settings file is relative to that file's directory.
+    /// Returns the path in a setting. A relative path begins at the directory of the settings file.
     func resolved(_ setting: Setting?) -> String? {
         guard let setting, case .text(let path) = setting.value else { return nil }
         guard !path.hasPrefix("/"), case .file(let file, _, _) = setting.origin, let slash = file.lastIndex(of: "/")
@@ -143,8 +143,7 @@ struct SettingsBuilder {
         return String(file[...slash]) + path
     }
 
-    /// Returns the path in a setting for messages, redacted if it may be a secret that was written by mistake. The path
-    /// of an existing file is shown as written.
+    /// Returns the path in a setting for messages. If the file does not exist, a text that may be a secret is redacted.
     func shown(_ setting: Setting) -> String {
         guard let path = self.resolved(setting), case .text(let written) = setting.value, self.files.isThere(path)
         else { return setting.shown }
@@ -179,7 +178,7 @@ struct SettingsBuilder {
         return Secret(bytes)
     }
 
-    /// Reads the secrets in `secret_file`. The gateway derives keys from them.
+    /// Reads the secrets in `secret_file`. The gateway derives its keys from them.
     private mutating func secrets() -> SecretRing? {
         let allowed = "a file with one secret per line, each of \(SecretFile.minBytes) bytes or more"
         guard let bytes = self.content("secret_file", of: self.tree, allowed: allowed) else { return nil }
@@ -191,14 +190,14 @@ struct SettingsBuilder {
         }
     }
 
-    /// Returns the content of `signing_key_file`. Only the module JOSE can check it further.
+    /// Returns the content of `signing_key_file`, unchecked, because `Settings` does not depend on JOSE.
     private mutating func signingKeys() -> Secret? {
         let allowed = "a PEM file with one EC P-256 or RSA key or more"
         return self.content("signing_key_file", of: self.tree, allowed: allowed).map { Secret($0) }
     }
 
-    /// Returns the content of the file in a setting; `nil` if none exists or with `lacksFiles`. Reports unreadable
-    /// files.
+    /// Returns the content of the file in a setting; `nil` without the key, with `lacksFiles`, or after a reported
+    /// error.
     mutating func content(
         _ name: String,
         of tree: SettingsTree,

@@ -1,4 +1,4 @@
-/// Insecure behaviour that needs a command line flag, so that it is visible at every start.
+/// Insecure behaviour. It requires a command line flag, because a flag is visible at every start.
 package struct InsecureFlags: Sendable, Equatable {
     /// `--insecure-http`: plain-http URLs, and cookies without `Secure`.
     package var http: Bool
@@ -34,18 +34,17 @@ package struct LoadedSettings: Sendable {
     }
 
     package var settings: Settings
-    /// Facts that an operator should know but need not correct, in one sentence each.
+    /// Sentences about facts that an operator should know but need not correct.
     package var warnings: [String]
-    /// Every key in the order of the reference, with secrets redacted. Computed on demand, because a running gateway
-    /// never shows it.
+    /// Every key in the order of the reference, with secrets redacted. Computed on demand, only for `check`.
     package var entries: [Entry] { self.entriesOfSettings(self.settings) }
     fileprivate let entriesOfSettings: @Sendable (Settings) -> [Entry]
-    /// The clients in the file, and the check of changes that operators make to clients at run time.
+    /// The clients of the settings file, and the check of changes that operators make to clients at run time.
     package var clients = ClientBase()
 
     /// Returns the effective settings, one `key: value  # origin` per line, without secrets: the output of `check`.
     ///
-    /// - Parameter changedOnly: True to omit keys with their default value, even if the file or a variable sets them.
+    /// - Parameter changedOnly: True to omit keys with their default value, even if they are written.
     package func describe(changedOnly: Bool = false) -> String {
         self.entries.filter { !changedOnly || $0.isChanged }.map { "\($0.key): \($0.value)  # \($0.origin)" }
             .joined(separator: "\n")
@@ -71,8 +70,8 @@ package enum SettingsLoader {
     /// The settings file is `file`, otherwise the file in `SALLYPORT_CONFIG`. Without a file, variables must set every
     /// required key. A variable takes precedence over the file. A path in a file is relative to the file's directory.
     ///
-    /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. The files are then not
-    ///   checked, and the settings cannot be served.
+    /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. The files are not
+    ///   checked, and a gateway cannot run with the settings.
     /// - Throws: All problems. No problem shows a secret.
     package static func load(
         file: String?,
@@ -105,8 +104,7 @@ package enum SettingsLoader {
         )
     }
 
-    /// Returns the admin listener in these settings. Nothing else is validated, and the file is not read if a variable
-    /// sets the address.
+    /// Returns the admin listener, and validates nothing else. The file is not read if a variable sets the address.
     ///
     /// - Throws: The problems with the address.
     package static func adminListener(
@@ -134,7 +132,7 @@ package enum SettingsLoader {
         return AdminListener(listener, certificateFiles: listener.isSecure ? builder.certificateFiles() : [])
     }
 
-    /// Reads the values of the file and the variables. `problems` contains each value that is invalid by itself.
+    /// Reads the values of the file and the variables. `problems` has the values that are invalid by themselves.
     private static func written(
         file: String?,
         environment: [String: String],
@@ -159,7 +157,7 @@ package enum SettingsLoader {
                 problems += decoder.problems
             } catch {
                 problems += error.problems
-                // A file that cannot be read or is not YAML has no values, but the variables can still be checked.
+                // Without a readable YAML file, the variables are still checked.
                 var overlay = EnvironmentOverlay()
                 overlay.apply(environment, to: &tree)
                 throw SettingsFailure(problems + overlay.problems)
@@ -196,7 +194,7 @@ package enum SettingsLoader {
 }
 
 extension [SettingsProblem] {
-    /// The problems by line and column, then in the order in which they were found, without duplicates.
+    /// The problems without duplicates, by line and column. Problems at one place stay in the order of discovery.
     var inOrder: [SettingsProblem] {
         func place(_ problem: SettingsProblem) -> (Int, Int) {
             guard case .file(_, let line, let column) = problem.origin else { return (.max, .max) }

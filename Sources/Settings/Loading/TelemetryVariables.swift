@@ -3,8 +3,8 @@ import Vocabulary
 /// Applies OpenTelemetry's environment variables over the settings file, as OpenTelemetry's specification says. The
 /// gateway's own variables (`SALLYPORT_TELEMETRY_*`) take precedence.
 ///
-/// OpenTelemetry's variables are often set for a whole cluster, so they are ignored unless an endpoint for traces is
-/// set. With an endpoint, a variable whose value is not supported is reported, and unknown variables are ignored.
+/// OpenTelemetry's variables are often set for a whole cluster. They are ignored unless an endpoint for traces is set.
+/// With an endpoint, unsupported values are reported, and unknown variables are ignored.
 struct TelemetryVariables {
     /// The form of a variable's value.
     private enum Form {
@@ -15,11 +15,11 @@ struct TelemetryVariables {
     }
 
     private struct Variable {
-        /// The names of the variable. The first one that is set applies.
+        /// The names of the variable. The first name that is set applies.
         let names: [String]
         let key: String
         var form = Form.asKey
-        /// A second key that the variable replaces, if the file sets that key.
+        /// Another key that the variable replaces if the file sets it.
         var instead: String?
     }
 
@@ -53,7 +53,7 @@ struct TelemetryVariables {
     private(set) var warnings: [String] = []
 
     init(_ environment: [String: String]) {
-        // An empty variable is treated as unset. Files and templates often leave spaces or a line feed at the ends.
+        // An empty variable is treated as unset. Files and templates often leave white space at the ends.
         self.environment = environment.filter { $0.key.hasPrefix("OTEL_") }.mapValues(\.withoutOuterSpaces)
             .filter { !$0.value.isEmpty }
     }
@@ -124,8 +124,8 @@ struct TelemetryVariables {
         }
     }
 
-    /// Adds the attributes in `OTEL_RESOURCE_ATTRIBUTES`. They replace the file's attributes with equal names. An
-    /// attribute without a value, for example from an empty template, is ignored.
+    /// Adds the attributes in `OTEL_RESOURCE_ATTRIBUTES`. They replace attributes of the file with equal names. An
+    /// attribute without a value is ignored, because templates may leave values empty.
     private mutating func applyAttributes(to tree: inout SettingsTree) {
         let name = "OTEL_RESOURCE_ATTRIBUTES"
         guard let text = self.environment[name] else { return }
@@ -149,7 +149,7 @@ struct TelemetryVariables {
         }
     }
 
-    /// - Throws: Advice about `part`, the name or value of an attribute, because the rule's own advice is about a key.
+    /// Reads `part` of an attribute, its name or value. The advice of `rule` is about a key and is replaced.
     private static func read(_ text: String, _ rule: TextRule, _ part: String) throws(SyntaxFault) -> SettingValue {
         do throws(SyntaxFault) {
             return try rule.read(text)

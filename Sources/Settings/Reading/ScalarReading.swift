@@ -36,7 +36,7 @@ extension SettingKind {
             }
             return .text(text)
         case .list(let element):
-            // Only variables write a list as one text; a file uses YAML lists.
+            // A variable writes a list as one text. In the file, a list is a YAML list.
             var list: [Setting] = []
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
                 let part = String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
@@ -68,14 +68,14 @@ extension SettingKind {
     }
 }
 
-/// Returns `path` if it looks like a path, otherwise a placeholder: a secret may have been written instead of a path.
+/// Returns `path` if it looks like a path. Otherwise returns a placeholder, because the text may be a secret.
 private func shownPath(_ path: String) -> String {
     let looksLikePath = ["/", "./", "../"].contains { path.hasPrefix($0) } && path.utf8.count <= 255
     return looksLikePath || isName(ofFile: path) ? path : "<redacted, as it may be the secret itself>"
 }
 
-/// Whether a text looks like the name of a secret's file, such as `client-secret` or `keys/redis-url.txt`. Such a name
-/// has lower-case words only, and at least one of the words in the list below.
+/// Whether a text looks like the name of a secret's file, such as `client-secret` or `keys/redis-url.txt`: lower-case
+/// words, at least one of them from the list below.
 private func isName(ofFile text: String) -> Bool {
     let marks = "-_./".utf8
     guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 &- 0x61 < 26 || marks.contains($0) }) else { return false }

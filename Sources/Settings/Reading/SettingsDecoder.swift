@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Turns YAML nodes into settings by the table of keys, and collects all problems instead of only the first one.
+/// Turns YAML nodes into settings by the table of keys, and collects all problems.
 struct SettingsDecoder {
     let document: YAMLDocument
     /// The table of the whole file, to find the right place of a misplaced key.
@@ -44,7 +44,7 @@ struct SettingsDecoder {
             if let setting = self.value(valueNode, entry.kind, key: path, depth: depth + 1) {
                 tree[name] = setting
             } else {
-                // The key stays present, so that it is not also reported as missing.
+                // The key stays present. Otherwise, it would be reported as missing, too.
                 tree[name] = Setting(value: .invalid, origin: self.origin(valueNode), shown: "")
             }
         }
@@ -62,7 +62,7 @@ struct SettingsDecoder {
         return tree
     }
 
-    /// Returns the pairs of a mapping. Reports keys that are not texts, and repeated keys (the last value applies).
+    /// Returns the pairs of a mapping. Reports keys that are not texts, and repeated keys. The last value applies.
     private mutating func pairs(_ node: YAMLNode, key: String, allowed: String) -> [(String, YAMLNode, YAMLNode)] {
         let shownKey = key.isEmpty ? topLevel : key
         guard case .mapping(let mapping) = node.content else {
@@ -209,7 +209,7 @@ struct SettingsDecoder {
         }
     }
 
-    /// Returns true if the value is not nested too deeply, and reports it otherwise.
+    /// Returns true if the value is not nested too deeply. Otherwise, reports the value.
     private mutating func isShallow(_ node: YAMLNode, _ key: String, depth: Int, allowed: String) -> Bool {
         guard depth >= YAMLGuard.maxDepth else { return true }
         self.report(
@@ -328,7 +328,7 @@ struct SettingsDecoder {
         .file(path: self.document.path, line: mark.line, column: mark.column)
     }
 
-    /// Returns the place `offset` Unicode scalars into a one-line text at `mark`; `mark` itself if `offset` is `nil`.
+    /// Returns the place of the character at `offset` in a one-line text at `mark`; `mark` itself if `offset` is `nil`.
     private func origin(
         _ mark: YAMLNode.Mark,
         _ text: String,

@@ -12,7 +12,7 @@ struct YAMLDocument {
         self.root = root
     }
 
-    /// Reads UTF-8 text of at most 1 MiB; throws the reason if it is not a YAML document.
+    /// Reads UTF-8 text of at most 1 MiB. Throws the reason if it is not a YAML document.
     init(_ bytes: [UInt8], path: String) throws(SettingsFailure) {
         let lines = try Self.lines(of: bytes, path: path)
         let text = lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
@@ -24,7 +24,7 @@ struct YAMLDocument {
         }
     }
 
-    /// Splits a text into lines; throws if it is too long, is not UTF-8, or contains syntax that `YAMLGuard` rejects.
+    /// Splits a text into lines. Throws if it is too long, is not UTF-8, or has syntax that `YAMLGuard` rejects.
     private static func lines(of bytes: [UInt8], path: String) throws(SettingsFailure) -> [[Unicode.Scalar]] {
         func problem(_ line: Int, _ column: Int, _ key: String, _ found: String, _ fix: String) -> SettingsProblem {
             SettingsProblem(
@@ -83,7 +83,7 @@ struct YAMLDocument {
 }
 
 extension YAMLDocument {
-    /// Returns the path of the key at or above a line, found by indentation alone, for texts that are not YAML.
+    /// Returns the path of the key at or above a line. Uses indentation alone, because the text is not valid YAML.
     static func keyPath(at row: Int, in lines: [[Unicode.Scalar]]) -> String {
         var path: [String] = []
         var indent = Int.max

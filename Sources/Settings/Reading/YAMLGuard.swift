@@ -1,8 +1,7 @@
 /// Finds YAML syntax that settings files may not use.
 ///
-/// Anchors and aliases could make a short file expand without limit, tags name types that do not exist here, and block
-/// texts and complex keys are not needed. The scan runs before the YAML library reads the text. A text that passes
-/// contains no such syntax; some harmless texts are rejected.
+/// Anchors and aliases could make a short file expand without limit. Tags, block texts and complex keys are not needed.
+/// The YAML library reads the text after this scan. Some harmless texts are rejected.
 struct YAMLGuard {
     struct Finding {
         var line: Int
@@ -17,7 +16,7 @@ struct YAMLGuard {
     private var findings: [Finding] = []
     /// The number of open `[` and `{`.
     private var depth = 0
-    /// Whether an unquoted text is open. Inside brackets, it continues on the next line, and no token begins there.
+    /// Whether an unquoted text is open. Inside brackets, it continues on the next line.
     private var isPlainOpen = false
 
     /// Returns the syntax in `lines` that is not allowed. The scan stops after about 32 findings.
@@ -37,7 +36,7 @@ struct YAMLGuard {
         }
         if ["---", "..."].contains(String(String.UnicodeScalarView(line.prefix(3)))), line.count == 3 || line[3].isBlank
         {
-            // A lone `---` at the top is harmless. The library itself reports a second document.
+            // A lone `---` is harmless at the top of a file. The library reports a second document.
             let rest = line.dropFirst(3).drop(while: \.isBlank)
             if !rest.isEmpty, rest.first != "#" {
                 self.add(number, 0, "a YAML document marker with text after it", "move the text to the next line")
@@ -149,7 +148,7 @@ struct YAMLGuard {
         switch scalar.value {
         case 0x09: false
         case 0..<0x20, 0x7F..<0xA0, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF: true
-        // Private use.
+        // Private use planes.
         case 0xF0000...: true
         default: false
         }

@@ -15,7 +15,7 @@ struct YAMLReader: ~Copyable {
         case alias
     }
 
-    /// The deepest nesting that is accepted, because nodes are read recursively.
+    /// The maximum nesting, because nodes are read recursively.
     private static let maxDepth = 256
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
@@ -30,8 +30,8 @@ struct YAMLReader: ~Copyable {
         self.parser.deallocate()
     }
 
-    /// Reads the root of the only document in a UTF-8 text; `nil` if there is no document. Every plain scalar stays a
-    /// text, because its key decides its type. Tags and anchors are ignored, and aliases are rejected.
+    /// Reads the root of the only document in a UTF-8 text; `nil` if the text has no document. All plain scalars are
+    /// read as texts. Tags and anchors are ignored, and aliases are rejected.
     static func root(of text: [UInt8]) throws(Fault) -> YAMLNode? {
         try text.withUnsafeBufferPointer { bytes throws(Fault) in
             guard let base = bytes.baseAddress, !bytes.isEmpty else { return nil }
@@ -116,7 +116,7 @@ struct YAMLReader: ~Copyable {
         switch style {
         case YAML_PLAIN_SCALAR_STYLE: .plain
         case YAML_SINGLE_QUOTED_SCALAR_STYLE: .singleQuoted
-        // A block text is treated as quoted, too.
+        // Block texts are treated as quoted texts.
         default: .doubleQuoted
         }
     }

@@ -1,4 +1,4 @@
-/// An API for which access tokens are issued.
+/// An API for which the gateway issues access tokens (`apis`).
 package struct APISettings: Sendable, Equatable {
     package var audience: String
     package var scopes: [String]

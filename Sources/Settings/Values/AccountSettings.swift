@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The linking of users of several providers into one account.
+/// The linking of several providers' users into one account (`accounts`).
 package struct AccountSettings: Sendable, Equatable {
     /// The condition for linking users.
     package enum Link: String, Sendable, CaseIterable, SettingWord {
@@ -14,9 +14,9 @@ package struct AccountSettings: Sendable, Equatable {
     /// The key from which the ids of accounts are derived.
     var key: Secret?
 
-    /// Keeps the key of the running settings: with another key, signed-in users would become different users.
+    /// Keeps the key of `former`, the running settings. Another key would give signed-in users other ids.
     ///
-    /// - Returns: True if the new settings had a different key. The different key is discarded.
+    /// - Returns: True if a different key was discarded.
     package mutating func keepKey(of former: AccountSettings) -> Bool {
         guard let known = former.key, let key = self.key, key != known else { return false }
         self.key = known

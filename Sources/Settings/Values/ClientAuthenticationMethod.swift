@@ -1,4 +1,4 @@
-/// The authentication of a client at the endpoints of an authorization server (OpenID Connect Core 9).
+/// How a client authenticates to an authorization server (OpenID Connect Core 9).
 package enum ClientAuthenticationMethod: String, Sendable, CaseIterable, SettingWord {
     case basic = "client_secret_basic"
     case post = "client_secret_post"

@@ -1,41 +1,41 @@
 package import Vocabulary
 
-/// An OAuth client, with Auth0's `session_transfer` object.
+/// An OAuth client (`clients`).
 package struct ClientSettings: Sendable, Equatable {
     package var clientID: String
-    /// The names of the providers whose users the client serves. Only hosts of these providers know the client.
+    /// The names of the providers whose users may sign in. The client exists only on hosts with one of these providers.
     package var providers: [String] = [Realm.default.name]
-    /// The secrets of the client. Each secret is accepted.
+    /// The client's secrets. Any of them is accepted.
     package var clientSecrets: [Secret] = []
-    /// The JWK set of the client's public keys, as it is in the file.
+    /// The client's public keys: the content of `jwks_file`, a JWK set.
     package var keySet: [UInt8]?
-    /// The only authentication method of the client; `nil` for any method for which it has a secret or key.
+    /// The only allowed authentication method; `nil` for every method for which the client has a secret or key.
     package var authenticationMethod: ClientAuthenticationMethod?
     package var grantTypes: Set<GrantType> = Set(GrantType.usual)
     /// The URIs to which users may be redirected with a code.
     package var callbacks: [RedirectURI] = []
-    /// The origins whose scripts may read answers of the endpoints, and whose pages may get answers by `web_message`.
+    /// The web origins that may call the endpoints (CORS) and get answers by `web_message`.
     package var allowedOrigins: [String] = []
     /// The URIs to which users may be redirected after a sign-out that the client requested.
     package var logoutURLs: Set<String> = []
     /// The client's endpoint for logout tokens; `nil` if the client gets no logout tokens.
     package var backchannelLogoutURI: String?
-    /// Whether every logout token names one session, because the client finds its sessions by `sid`.
+    /// Whether every logout token must name a session (`sid`).
     package var requiresLogoutSession = false
     /// The team and bundle ids of the client's iOS apps.
     package var iosAppIDs: [String] = []
     package var androidApps: [AndroidApp] = []
     /// Whether the settings describe the client as a native app.
     package var isNativeApp = false
-    /// The client's page that begins a sign-in.
+    /// The client's page that begins a sign-in (OpenID Connect Core 4).
     package var initiateLoginURI: String?
     package var refreshToken = RefreshTokenSettings()
     /// The social providers whose tokens and codes the client may exchange.
     package var socialLogins: Set<SocialLogin> = []
-    /// The bundle id of the client's iOS app, for Apple's codes; `nil` for the only id in `native_social.apple`.
+    /// The bundle id for which Apple issues codes; `nil` if `native_social.apple.bundle_ids` has a single id.
     package var bundleID: String?
     package var trustsAddressField = false
-    /// Whether the client must prove possession of a key to get tokens. The tokens are bound to this key (RFC 9449).
+    /// Whether the client's tokens require a DPoP proof and are bound to its key (RFC 9449).
     package var requiresProof = false
     /// Whether the client may get the scope `sessions`, to list and end the sessions of its users.
     package var managesSessions = false
@@ -44,7 +44,7 @@ package struct ClientSettings: Sendable, Equatable {
     package var allowsRefreshAfterTransfer = false
     /// Whether a refresh token from a sign-in with a transfer token ends with the browser's session.
     package var endsRefreshAfterTransfer = true
-    /// Whether the web sessions and tokens from the client's transfer tokens end with its refresh token.
+    /// Whether sessions and tokens from the client's transfer tokens end with the client's refresh token.
     package var cascades = true
     package var allowsCookie = false
     package var allowsQuery = false
@@ -67,7 +67,7 @@ package struct ClientSettings: Sendable, Equatable {
     /// Whether users of `provider` may sign in to the client.
     package func isFor(_ provider: String) -> Bool { self.providers.contains(provider) }
 
-    /// Whether hosts with these providers know the client.
+    /// Whether the client exists on hosts with these providers.
     package func isKnown(to providers: [String]) -> Bool { providers.contains(where: self.isFor) }
 
     /// The authentication methods that the client may use.
@@ -78,7 +78,7 @@ package struct ClientSettings: Sendable, Equatable {
         return methods.isEmpty ? [.none] : methods
     }
 
-    /// Whether the client only sends its id (RFC 6749 2.1). Anyone can do this.
+    /// Whether the client has no credentials and sends only its id (RFC 6749 2.1).
     package var isPublic: Bool { self.authenticationMethods == [.none] }
 }
 
@@ -124,9 +124,9 @@ package struct RefreshTokenSettings: Sendable, Equatable {
     }
 
     package var rotation = Rotation.rotating
-    /// The time after a rotation in which a client that sends the replaced token gets the successor again.
+    /// How long after a rotation the replaced token still gets its successor, in case the answer was lost.
     package var leeway = Duration.seconds(60)
-    /// The maximum leeway of a refresh token that is not bound to a key. A thief could use such a token.
+    /// The maximum leeway of a token that is not bound to a key, because a thief could use it.
     private static let longestUnbound = Duration.seconds(60)
     /// The absolute lifetime; `nil` for `session.native.absolute`.
     package var lifetime: Duration?
@@ -136,16 +136,16 @@ package struct RefreshTokenSettings: Sendable, Equatable {
     /// Whether refresh tokens end with the browser's session in which they were granted.
     package var isOnline = false
 
-    /// What the end of the user's access at the provider means for the client's tokens.
+    /// Whether the client's tokens end when the user loses access at the provider.
     package enum ProviderUse: String, Sendable, CaseIterable, SettingWord {
-        /// The provider is asked from time to time, and the client's tokens end if the provider denies access.
+        /// The provider is asked from time to time. If it denies access, the client's tokens end.
         case follow
         /// The provider is asked only when the user signs in.
         case ignore
     }
 
     package var provider = ProviderUse.follow
-    /// The time after which the provider is asked again about a user whose tokens are used.
+    /// The minimum time between two questions to the provider about a sign-in whose tokens are used.
     package var confirmEvery = Duration.seconds(900)
     /// The maximum age of the provider's last confirmation of the user. Zero for no limit.
     package var confirmWithin = Duration.zero
@@ -163,8 +163,8 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 package enum SocialLogin: String, Sendable, CaseIterable {
     case google, apple, facebook
 
-    /// The provider's name in Auth0's spelling. If only the kit identifies a user, the user's name begins with this
-    /// text (`google-oauth2|117…`).
+    /// Auth0's name for the provider. It prefixes the ids of users who are known only from the kit
+    /// (`google-oauth2|117…`).
     package var connection: String {
         switch self {
         case .google: "google-oauth2"

@@ -3,8 +3,7 @@ import NIOCore
 
 /// The cores that the process may use.
 enum Cores {
-    /// The lower of the container's limit (quota and cpuset at the root of its control groups) and the CPU affinity. A
-    /// fraction of a core is rounded up.
+    /// The lower of the container's CPU limit (cgroup quota and cpuset) and the CPU affinity. Fractions are rounded up.
     static let count = min(System.coreCount, Self.affinity ?? .max)
 
     /// The number of cores to which the process is bound; `nil` if the kernel's mask has more than 8,192 bits.

@@ -1,5 +1,4 @@
-/// The purposes of the gateway's paths outside of `/.sallyport/`. If a host lacks a purpose, the host's app serves the
-/// paths of this purpose.
+/// Groups of the gateway's endpoints outside of `/.sallyport/`. The app serves the paths of groups that the host lacks.
 package struct EndpointJobs: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 

@@ -1,17 +1,16 @@
-/// Web to native: a native app sends its user to the system's browser, and exchanges its own code and the code from the
-/// browser for a session token.
+/// Web-to-native sign-in (`exchange`). The user signs in in the browser, and the app exchanges two codes for a session
+/// token: its own code, and the code that the browser brings back.
 package struct ExchangeSettings: Sendable, Equatable {
     /// The version of Kratos's exchange protocol that apps follow.
     package enum Dialect: String, Sendable, CaseIterable, SettingWord {
         /// The protocol that Kratos implements.
         case current
-        /// The protocol that Kratos's documentation long described: no flag requests the code, the browser is sent to
-        /// the form's action with `return_to`, the browser comes back with `return_to_code`, and an exchange may be
-        /// repeated.
+        /// The protocol of older Kratos documentation. Every flow has a code, and an exchange may be repeated. The
+        /// browser's URL has the parameter `return_to`, and its code is named `code` and `return_to_code`.
         case documented
     }
 
-    /// A sign-in in the browser, with the id and the label that apps use.
+    /// A sign-in that an app can request: its id, and the label of its button.
     package struct Choice: Sendable, Hashable {
         package var id: String
         package var label: String
@@ -24,11 +23,11 @@ package struct ExchangeSettings: Sendable, Equatable {
 
     package var returnTo: [RedirectURI] = []
     package var lifetime: Duration = .seconds(600)
-    /// The sign-ins in the order of the file. Each leads to the host's provider, or the page of its providers.
+    /// The choices in the order of the file.
     package var providers: [Choice] = []
-    /// Whether the file lists the sign-ins; otherwise they follow from the provider.
+    /// Whether `exchange.providers` is written. If not, the choices follow from the providers.
     var namesProviders = false
-    /// On hosts with several providers: the names of the providers that a choice opens without the page of providers.
+    /// On hosts with several providers: the choices that lead straight to the provider of this name.
     package var leadingNames: [String] = []
     package var allowedOrigins: [String] = []
     package var dialect = Dialect.current

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The changes that a route makes to fields of its requests or answers.
+/// The changes of a route to the header fields of requests or of answers.
 package struct FieldChanges: Sendable, Equatable {
     /// The name and value of a field, as written.
     package struct Field: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
@@ -12,15 +12,15 @@ package struct FieldChanges: Sendable, Equatable {
             self.value = value
         }
 
-        /// The field without its value, which may be a secret.
+        /// The name alone, because the value may be a secret.
         package var description: String { "\(self.name): <redacted>" }
         package var debugDescription: String { self.description }
 
-        /// True if the field is set to the address of each request's client.
+        /// True if the field is set to the client's address.
         package var isClientAddress: Bool { self.value == FieldChanges.clientAddress }
     }
 
-    /// The value that is replaced by the address of each request's client.
+    /// The placeholder for the address of the request's client.
     package static let clientAddress = "{client_address}"
 
     /// Fields that replace existing fields of the same name.
@@ -35,18 +35,18 @@ package struct FieldChanges: Sendable, Equatable {
 
     package var isEmpty: Bool { self.set.isEmpty && self.remove.isEmpty }
 
-    /// Returns one spelling for all names that some apps treat as equal: lower case, with `-` for every byte that is
-    /// not a letter or digit.
+    /// Returns one spelling for all names that CGI apps cannot distinguish: lower case, `-` for all but letters and
+    /// digits.
     package static func normalized(_ name: String) -> String {
         let bytes = name.utf8.map { $0.isAlphanumeric ? ($0 &- 0x41 < 26 ? $0 | 0x20 : $0) : UInt8(ascii: "-") }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The names of all fields that are removed before fields are set.
+    /// The names of all fields that are set or removed.
     package var names: [String] { self.set.map(\.name) + self.remove }
 }
 
-/// One change of a route, for the check against the gateway's own fields.
+/// One change of a header field, for `SettingsJudges.routeField`.
 package struct FieldChange: Sendable {
     /// The name of the field, as written.
     package var name: String

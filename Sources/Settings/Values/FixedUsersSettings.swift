@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// Users in the configuration, for demos and tests. They are served on loopback only, unless
-/// `--insecure-static-users` allows more.
+/// Users in the settings file (`provider.static`), for demos and tests. They require loopback listeners or
+/// `--insecure-static-users`.
 package struct FixedUsersSettings: Sendable, Equatable {
     package var users: [UserSettings]
 
@@ -47,7 +47,7 @@ package struct UserSettings: Sendable, Equatable {
     package var id: String
     /// The user's id in the settings, without the prefix of the provider's name.
     package let ownID: String
-    /// A scrypt, bcrypt or Argon2 hash that `TextRule.passwordHash` accepts.
+    /// A scrypt, bcrypt or Argon2 hash (`TextRule.passwordHash`).
     package var passwordHash: Secret
     package var traits: JSONValue
     /// The assurance level of the user's sign-in.

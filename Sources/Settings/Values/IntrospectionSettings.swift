@@ -9,13 +9,12 @@ package struct IntrospectionSettings: Sendable, Equatable {
     package var client: ProviderClientSettings
     package var audiences: [String]
     package var audienceClaim = AudienceClaim.audience
-    /// The provider's ids of the clients whose refresh tokens are accepted. Empty if no refresh token is accepted.
+    /// The client ids at the provider whose refresh tokens are accepted. Empty if no refresh token is accepted.
     package var refreshTokenClients: [String] = []
-    /// The users who may sign in. A refresh token of another user is not accepted. An access token of another user is
-    /// valid for requests, but no token is issued in exchange for it.
+    /// The users who may sign in. Access tokens of others are valid for requests only, and their refresh tokens never.
     package var allow = AdmissionSettings()
     package var claims = ClaimSettings()
-    /// The names of the provider's users.
+    /// The rule for the names of the provider's users.
     package var names = SubjectNames()
 
     package init(url: String?, client: ProviderClientSettings, audiences: [String]) {

@@ -8,7 +8,7 @@ package struct KratosSettings: Sendable, Equatable {
     package var cookieName = "ory_kratos_session"
     package var cacheLifetime: Duration = .seconds(30)
     package var staleLifetime: Duration = .seconds(60)
-    /// The names of the provider's users.
+    /// The rule for the names of the provider's users.
     package var names = SubjectNames()
 
     package init(publicURL: PublicURL) {

@@ -43,25 +43,25 @@ package struct DrainSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// Deadlines of a shutdown, counted from the signal. Supervisors kill processes that take longer.
+/// Deadlines of a shutdown, counted from the signal. Supervisors usually wait for 30 seconds; the defaults take less.
 package struct StopPlan: Sendable, Equatable {
-    /// The time for provider calls that begin at the end of the time for requests.
+    /// The time between the last renewal and `requests`, and between `requests` and the last answer of a provider.
     private static let lastCalls = Duration.seconds(3)
-    /// The minimum time for provider calls. One call takes less.
+    /// The minimum of `calls`. One provider call takes less time.
     private static let call = Duration.seconds(6)
-    /// The time for the store, the last log lines and the sockets.
+    /// The time to close the store, the log and the sockets.
     private static let rest = Duration.milliseconds(1500)
 
     /// The deadline for running requests.
     package let requests: Duration
-    /// The deadline for beginning to renew provider tokens. It leaves time for each call.
+    /// The time after which no renewal of a provider's token begins.
     package let renewals: Duration
     /// The deadline for running provider calls.
     package let calls: Duration
     /// The deadline for the whole shutdown.
     package let end: Duration
 
-    /// Computes the deadlines. If `isByHand` is true, a person waits for the end and `drain.delay` is skipped.
+    /// Computes the deadlines. `drain.delay` is skipped if a person waits for the end (`isByHand`).
     package init(_ drain: DrainSettings, isByHand: Bool = false) {
         self.requests = (isByHand ? .zero : drain.delay) + drain.timeout
         self.renewals = max(.zero, self.requests - Self.lastCalls)

@@ -1,11 +1,11 @@
 package import AddressIntelligence
 
-/// A listener: an address, and the protocols that clients may use there (an element of `listen`).
+/// An element of `listen`: an address, and the protocols that clients may use.
 package struct ListenerSettings: Sendable, Equatable {
     package var address: ListenAddress
     /// The kind of clients that the listener serves.
     package var role = Role.clients
-    /// The URL that operators use, for the role `management`. The listener serves no other host.
+    /// The URL for operators, if the role is `management`. Requests to other hosts are rejected.
     package var publicURL: PublicURL?
     /// Whether connections begin with TLS.
     package var isSecure = false
@@ -15,8 +15,7 @@ package struct ListenerSettings: Sendable, Equatable {
     package var clientCertificates = ClientCertificates.none
     /// The peers that use the PROXY protocol; `nil` if no peer does.
     package var proxyProtocol: ProxyProtocolSettings?
-    /// Whether clients may use any name or address for the listener, as operators and other proxies do. With TLS, a
-    /// client that asks for an unknown name gets the first certificate.
+    /// Whether clients may use any host name. TLS answers an unknown name with the default or the first certificate.
     package var takesAnyName = false
 
     package enum Role: String, Sendable, CaseIterable, SettingWord {
@@ -45,12 +44,12 @@ package enum ListenerProtocol: String, Sendable, CaseIterable, SettingWord {
 package enum ClientCertificates: String, Sendable, CaseIterable, SettingWord {
     /// No certificate is requested.
     case none
-    /// A certificate is requested but not required. If it cannot be verified, the connection ends.
+    /// A certificate is requested but not required. A certificate that cannot be verified ends the connection.
     case optional
     case required
 }
 
-/// The peers that report their clients with the PROXY protocol. Other peers may not send such reports.
+/// The peers that report their clients with the PROXY protocol.
 package struct ProxyProtocolSettings: Sendable, Equatable {
     /// The treatment of peers that are not in `from`.
     package enum Others: String, Sendable, CaseIterable, SettingWord {
@@ -70,7 +69,7 @@ package struct ProxyProtocolSettings: Sendable, Equatable {
 
 /// `Strict-Transport-Security` (RFC 6797).
 package struct StrictTransportSettings: Sendable, Equatable {
-    /// The time for which a browser remembers the rule after each answer; 0 makes the browser forget it.
+    /// How long browsers remember the rule after each answer. Zero makes them forget it.
     package var maxAge = Duration.zero
     package var includesSubdomains = false
 

@@ -21,12 +21,12 @@ package struct NativeSocialSettings: Sendable, Equatable {
         }
     }
 
-    /// Whether a kit's `iss` is a provider's issuer. An `iss` without a scheme, as Google uses, means https.
+    /// Whether a kit's `iss` is a provider's issuer. Google's `iss` may lack the scheme `https://`.
     static func isSame(_ issuer: String, _ provider: String) -> Bool {
         issuer.isExactly(provider) || "https://\(issuer)".isExactly(provider)
     }
 
-    /// Returns the settings of Google's and Apple's kits with one of these issuers; `nil` if neither kit has one.
+    /// Returns Google's and Apple's kits with only the issuers in `issuers`; `nil` if no issuer remains.
     func keeping(_ issuers: Set<String>) -> NativeSocialSettings? {
         var kept = NativeSocialSettings(google: self.google, apple: self.apple)
         kept.google?.issuers.removeAll { !issuers.contains($0) }

@@ -12,7 +12,7 @@ package struct OAuth2Settings: Sendable, Equatable {
     package var usesPKCE = true
     package var claims = ClaimSettings()
     package var allow = AdmissionSettings()
-    /// The names of the provider's users.
+    /// The rule for the names of the provider's users.
     package var names = SubjectNames()
 
     package init(

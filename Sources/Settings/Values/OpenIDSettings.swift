@@ -22,7 +22,7 @@ package struct OpenIDSettings: Sendable, Equatable {
     /// The introspection of opaque access tokens; `nil` if opaque tokens are not accepted.
     package var introspection: IntrospectionSettings?
     package var usesDPoP = false
-    /// The names of the provider's users.
+    /// The rule for the names of the provider's users.
     package var names = SubjectNames()
 
     package init(issuer: String, client: ProviderClientSettings) {
@@ -64,17 +64,17 @@ extension OpenIDSettings: ProviderSettings {
 
 /// The use of a provider's userinfo endpoint.
 package enum UserInfoUse: String, Sendable, CaseIterable, SettingWord {
-    /// Called for traits that the id_token lacks. A sign-in continues without an answer if the id_token suffices.
+    /// Called for traits that the id_token lacks. If the call fails, the sign-in continues if the id_token suffices.
     case auto
-    /// Called at each sign-in. Without an answer, the sign-in fails.
+    /// Called at each sign-in. If the call fails, the sign-in fails.
     case required
     case off
 }
 
-/// The way in which the browser brings the provider's answer (`response_mode`).
+/// How the browser delivers the provider's answer (`response_mode`).
 package enum ResponseMode: String, Sendable, CaseIterable, SettingWord {
     /// In the query of the callback.
     case query
-    /// In a form that the browser posts (OAuth 2.0 Form Post Response Mode), as Apple requires with scopes.
+    /// In a form that the browser posts (OAuth 2.0 Form Post Response Mode). Apple requires it if scopes are requested.
     case formPost = "form_post"
 }

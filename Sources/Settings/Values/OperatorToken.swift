@@ -1,10 +1,9 @@
 import Vocabulary
 
-/// An operator's token as stored in its file: its name, its scopes and its hash.
+/// An operator's token in `admin.tokens_file`: its name, scopes and hash.
 ///
-/// A line of the file is `name scopes sha256`, for example `ops read,sessions 5e88...`: scopes separated by commas, and
-/// the SHA-256 of the token in hexadecimal. Two lines may have the same name while a token is being replaced. Blank
-/// lines and lines that begin with `#` are ignored.
+/// Each line of the file is `name scopes sha256`, such as `ops read,sessions 5e88...`. Two lines may share a name while
+/// a token is replaced. Blank lines and lines that begin with `#` are ignored.
 package struct OperatorToken: Sendable, Equatable {
     /// A permission of a token.
     package enum Scope: String, Sendable, CaseIterable {

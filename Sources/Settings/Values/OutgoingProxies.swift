@@ -12,7 +12,7 @@ package struct OutgoingProxy: Sendable, Equatable {
     package let origin: String
 
     /// - Parameter text: `http://user:password@host:port`; scheme, user, password and port may be left out.
-    /// - Throws: Advice without any part of the text, which may contain a password.
+    /// - Throws: Advice without any part of the text, because the text may contain a password.
     init(_ text: String, origin: String) throws(SyntaxFault) {
         guard text.utf8.count <= 2048, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw SyntaxFault("write it on one line without spaces; percent-encode other characters than visible ASCII")
@@ -64,7 +64,7 @@ package struct OutgoingProxies: Sendable, Equatable {
     /// The proxy for http; `nil` for direct calls.
     package var plain: OutgoingProxy?
     package var exceptions: [ProxyException] = []
-    /// Whether calls to this machine also use the proxy. True only if the settings name the proxy.
+    /// Whether the proxy is used for loopback. True for a proxy in the settings, false for a proxy in the environment.
     package var servesLoopback = false
 
     package init() {}
@@ -86,7 +86,7 @@ package struct OutgoingProxies: Sendable, Equatable {
 package struct ProxyException: Sendable, Equatable {
     private enum Target: Sendable, Equatable {
         case all
-        /// A host and every host below it.
+        /// A host and its subdomains.
         case name(String)
         case block(CIDRBlock)
     }
@@ -95,8 +95,8 @@ package struct ProxyException: Sendable, Equatable {
     /// The port; `nil` for every port.
     private let port: Int?
 
-    /// Reads `*`, `example.com`, `.example.com`, `*.example.com`, `10.0.0.1`, `10.0.0.0/8` or `[fd00::1]`, all but `*`
-    /// optionally with `:port`; `nil` if the port is invalid or the host is empty. Any other text is taken as a name.
+    /// Reads `*`, a host (`example.com`, `.example.com` or `*.example.com`), an address or a block, all but `*`
+    /// optionally with `:port`. `nil` if the port is invalid or the host is empty.
     package init?(_ text: String) {
         if text == "*" {
             (self.target, self.port) = (.all, nil)

@@ -1,9 +1,9 @@
 package import Pages
 package import Vocabulary
 
-/// A provider and the name that hosts and clients use to choose it.
+/// A provider and its name.
 package struct NamedProvider: Sendable, Equatable {
-    /// The unique name of the provider and of the realm under which its users' sessions are stored.
+    /// The unique name, with which hosts and clients refer to the provider. The realm of its users has this name.
     package var name: String
     package var settings: any ProviderSettings {
         get { self.anySettings.value }
@@ -16,12 +16,12 @@ package struct NamedProvider: Sendable, Equatable {
     package var label: String?
     /// The image on the provider's button; `nil` for the gateway's own image for the provider.
     package var image: PageDesign.Logo?
-    /// True if a new gateway is ready only after it has reached the provider. `nil` to wait for the provider only if
-    /// some host has no other usable provider.
+    /// Whether a new gateway is ready only after it has reached the provider. `nil` to require this only while a host
+    /// has no other usable provider.
     package var isEssential: Bool?
     /// The email domains (lower-case ASCII) whose users go straight to the provider if a host has several providers.
     package var domains: [String] = []
-    /// True if an email address that the provider has verified may link its users to users of other providers.
+    /// True if a verified email address may link the provider's users to users of other providers.
     package var trustsEmail = false
 
     package init(name: String, settings: any ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
@@ -60,15 +60,14 @@ package protocol ProviderSettings: Sendable, Equatable {
     var asksForPasswords: Bool { get }
     /// True if the provider sends browsers back to the gateway.
     var redirects: Bool { get }
-    /// True if the gateway can demand a level and an age of a sign-in (OpenID Connect Core 3.1.2.1; Kratos's `aal` and
-    /// `refresh`), and the provider completes no sign-in that does not meet the demand.
+    /// True if the gateway can request an assurance level and a maximum age of a sign-in, and a sign-in that does not
+    /// meet them fails (OpenID Connect Core 3.1.2.1; Kratos's `aal` and `refresh`).
     var takesDemands: Bool { get }
-    /// The paths among `IdentitySettings.tokenPaths` to the tokens that the provider gives to the gateway.
+    /// The elements of `IdentitySettings.tokenPaths` whose tokens the provider gives to the gateway.
     var givenTokens: [String] { get }
-    /// The name of the provider's session cookie, if it is accepted as a credential; `nil` otherwise.
+    /// The name of the provider's session cookie; `nil` if no cookie of the provider is accepted as a credential.
     var credentialCookie: String? { get }
-    /// The name of the provider in its sessions and records; `nil` for users of the settings. No two configured
-    /// providers have the same name.
+    /// The unique name that identifies the provider in sessions and records; `nil` for the `static` provider.
     var ownName: String? { get }
     /// The `iss` of the tokens that the provider signs; `nil` if the gateway accepts no token that the provider signs.
     var tokenIssuer: String? { get }
@@ -77,14 +76,14 @@ package protocol ProviderSettings: Sendable, Equatable {
     var claimMapping: ClaimSettings? { get }
     /// The users who may sign in.
     var allow: AdmissionSettings { get }
-    /// The names of the provider's users.
+    /// The rule for the names of the provider's users.
     var names: SubjectNames { get }
-    /// Returns these settings with other names for the provider's users.
+    /// Returns these settings with another rule for the names of users.
     func naming(_ names: SubjectNames) -> Self
 
     /// The highest assurance level of the provider's sign-ins and tokens; `nil` if it depends on the user.
     var highestAssurance: AssuranceLevel? { get }
-    /// The highest assurance level that the sign-in of some user can reach; `aal0` if nobody can sign in.
+    /// The highest assurance level that any user's sign-in can reach; `aal0` if nobody can sign in.
     var highestSignIn: AssuranceLevel { get }
     /// Returns the assurance level that a sign-in of this user can reach; `nil` if it is unknown.
     ///
@@ -97,8 +96,7 @@ package protocol ProviderSettings: Sendable, Equatable {
     var title: String { get }
     /// The action of the sign-in page, such as `asks for the password`; `nil` if nobody can sign in.
     var signInStep: String? { get }
-    /// The choice for the provider in web-to-native sign-ins, unless the settings list the choices; `nil` if
-    /// web-to-native sign-ins do not lead to the provider.
+    /// The default choice for the provider in web-to-native sign-ins (`exchange.providers`); `nil` without a choice.
     var exchangeChoice: ExchangeSettings.Choice? { get }
 }
 
@@ -176,10 +174,10 @@ package struct ClaimSettings: Sendable, Equatable {
         package var name: String
         /// The steps of the path to the claim.
         package var path: [String]
-        /// True if the trait is the list of the claim's member names, as in `{"admin": {...}, "staff": {...}}`. The
-        /// written path then ends with `{}`.
+        /// True if the trait is the list of an object's member names, as in `{"admin": {...}, "staff": {...}}`. In the
+        /// settings, the path ends with `{}`.
         package var takesNames: Bool
-        /// The form of the list if the claim is a text that contains one; `nil` for other claims.
+        /// The form of the list if the claim is a list in one text; `nil` for other claims.
         package var textList: TextListForm?
 
         package init(name: String, path: [String], takesNames: Bool = false, textList: TextListForm? = nil) {
@@ -239,15 +237,15 @@ package struct ClaimSettings: Sendable, Equatable {
     /// Returns the path of the trait `name`; if it is not configured, the path of the claim `name`.
     package func path(ofTrait name: String) -> [String] { self.trait(name).path }
 
-    /// True if the trait `email_verified` refers to the trait `email`. The claim `email_verified` refers only to the
-    /// claim `email` beside it (OpenID Connect Core 5.1), because a name that the user chose may look like an address.
-    /// Any other claim that the settings use for `email_verified` refers to the claim that they use for the address.
+    /// True if the claim of the trait `email_verified` verifies the claim of the trait `email`. The claim
+    /// `email_verified` verifies only the claim `email` beside it (OpenID Connect Core 5.1). Any other claim is trusted
+    /// to verify the configured address.
     package var vouchesForEmail: Bool {
         let verified = self.path(ofTrait: "email_verified")
         return verified.last != "email_verified" || self.takesEmailItself
     }
 
-    /// True if the trait `email` is the claim `email` beside the claim that verifies it.
+    /// True if the trait `email` is the claim `email` beside the claim of the trait `email_verified`.
     var takesEmailItself: Bool {
         self.path(ofTrait: "email") == Array(self.path(ofTrait: "email_verified").dropLast()) + ["email"]
     }
@@ -255,10 +253,9 @@ package struct ClaimSettings: Sendable, Equatable {
     /// The highest level that a sign-in can reach.
     package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
 
-    /// Reads a path to a claim: names separated by dots, with `\.`, `\[`, `\{` and `\\` for a dot, a bracket, a brace
-    /// and a backslash in a name. An optional `[]` after a name marks a list. The next step then applies to its
-    /// elements. A path that begins with `https://` or `http://` is a single name up to the first `[]`, because many
-    /// providers name their claims by a URL. `nil` if the text is not a path.
+    /// Reads a path to a claim: names separated by dots; `nil` if the text is not a path. A backslash escapes a dot,
+    /// `[`, `{` or backslash in a name. After `[]`, the path continues in each element of a list. A path that begins
+    /// with `https://` or `http://` is one name up to the first `[]`, because many providers name claims by a URL.
     package static func path(_ text: String) -> [String]? {
         guard let (steps, takesNames) = Self.place(text), !takesNames else { return nil }
         return steps
@@ -316,8 +313,8 @@ package struct ClaimSettings: Sendable, Equatable {
 
 /// The users who may sign in. If all lists are empty, every user of the provider may sign in.
 package struct AdmissionSettings: Sendable, Equatable {
-    /// `emails` and `emailDomains` have ASCII letters in lower case. Compare them with an address that was lowercased
-    /// in the same way and has exactly one `@` (CVE-2026-40574).
+    /// ASCII letters in `emails` and `emailDomains` are in lower case. Compare them only with a lowercased address that
+    /// has exactly one `@` (CVE-2026-40574).
     package var emails: [String] = []
     package var emailDomains: [String] = []
     package var groups: [String] = []
@@ -329,6 +326,6 @@ package struct AdmissionSettings: Sendable, Equatable {
 package enum AudienceClaim: String, Sendable, CaseIterable, SettingWord {
     /// `aud` (RFC 9068 2.2)
     case audience = "aud"
-    /// `client_id`, for providers that write no `aud`, such as Amazon Cognito. Any `aud` in a token must match, too.
+    /// `client_id`, for providers that write no `aud`, such as Amazon Cognito. An existing `aud` must match, too.
     case clientID = "client_id"
 }

@@ -7,8 +7,7 @@ package struct RedirectURI: Sendable, Hashable {
     package let text: String
     /// The scheme in lower case.
     package let scheme: String
-    /// The URI without its port if it is http on loopback, where an app listens on any port (RFC 8252 7.3); `nil` for
-    /// any other URI.
+    /// An http URI on loopback, where apps use any port (RFC 8252 7.3), without its port; `nil` for other URIs.
     private let portless: String?
     /// The origin as browsers write it (RFC 6454 6.1); `nil` for an app's own scheme.
     package let origin: String?
@@ -69,8 +68,7 @@ package struct RedirectURI: Sendable, Hashable {
         return other.portless.map { $0.utf8.elementsEqual(portless.utf8) } ?? false
     }
 
-    /// The parameters of an answer (RFC 6749 4.1.2, RFC 9207) that the URI's query already has, so that the app would
-    /// get them twice.
+    /// The answer's parameters (RFC 6749 4.1.2, RFC 9207) that the URI's query already has. Apps would get them twice.
     var answerParameters: [String] {
         let query = self.text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         let names = Set(query.split(separator: "&").map { $0.prefix { $0 != "=" } })
@@ -83,7 +81,7 @@ package struct RedirectURI: Sendable, Hashable {
         "wss", "view-source",
     ]
 
-    /// Whether a text is a port, written in digits only; `UInt16` also accepts a sign.
+    /// Whether a text is a port, in digits only. `UInt16` also accepts a sign.
     private static func isPort(_ text: Substring) -> Bool {
         text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } && text.first != "0"
             && UInt16(text) != nil

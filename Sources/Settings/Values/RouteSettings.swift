@@ -4,9 +4,9 @@ package import Vocabulary
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var endpoints: Bool
-    /// Whether `endpoints: true` is written, so that the host has all endpoints.
+    /// Whether `endpoints: true` is written. If it is, the host has all endpoints.
     package var asksForEndpoints = true
-    /// The purposes of the endpoints outside of `/.sallyport/`, if `endpoints` is true. The app serves all other paths.
+    /// The endpoints outside of `/.sallyport/` that the host serves if `endpoints` is true.
     package var jobs = EndpointJobs.all
     /// The names of the host's providers, in the order of the sign-in page; never empty. The host ignores sessions of
     /// other providers' users.
@@ -16,21 +16,21 @@ package struct HostSettings: Sendable, Equatable {
     package var sameSite: SameSite
     /// Whether the host tells Apple and Google which apps may open its callbacks (`well_known`).
     package var namesApps = false
-    /// Names that the host's wildcard does not cover, because they belong to management listeners.
+    /// Names that the host's wildcard does not cover: the names of management listeners.
     package internal(set) var reservedNames: [String] = []
     package var routes: [RouteSettings]
 
     /// The first step of the sign-in page on a host with several providers.
     package enum SignInOrder: String, Sendable, CaseIterable, SettingWord {
-        /// A choice of all providers of the host.
+        /// The page offers all providers of the host.
         case choose
-        /// The user's email address. It may determine the provider.
+        /// The page asks for the user's email address. Its domain may determine the provider.
         case identifierFirst = "identifier_first"
     }
 
     package enum SameSite: String, Sendable, CaseIterable, SettingWord {
         case lax
-        /// `SameSite=None` with `Partitioned`: an app in a frame has a separate session on each site that shows it.
+        /// `SameSite=None` with `Partitioned`: an app in a frame has a separate session on each site that embeds it.
         case none
     }
 
@@ -79,7 +79,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var unauthenticated = UnauthenticatedAnswer.auto
     package var client: String?
     package var handoff = false
-    /// Whether `handoff: false` is written, so that the app gets the parameter and cookies of session-transfer tokens.
+    /// Whether `handoff: false` is written. The app gets the parameter and cookies of transfer tokens in this case.
     package var leavesHandoffToApp = false
     /// The audiences whose access tokens are accepted (`apis[].routes`).
     package var apiAudiences: [String] = []
@@ -123,20 +123,20 @@ package enum AuthRequirement: String, Sendable, CaseIterable, SettingWord { case
 package enum UnauthenticatedAnswer: String, Sendable, CaseIterable, SettingWord {
     case auto, login, unauthorized = "401"
 }
-/// The treatment of `/report.php/x` if the route of `/report.php` is stricter than the route of `/report.php/x`.
+/// What happens to `/report.php/x` if the route of `/report.php` is stricter than the route of `/report.php/x`.
 package enum PathInfo: String, Sendable, CaseIterable, SettingWord {
     /// Rejects the request with 400.
     case refuse
-    /// The stricter route decides about the request and forwards it.
+    /// Applies the stricter route.
     case follow
 }
 /// The reaction to a session that another device presents.
 package enum BindingAction: String, Sendable, CaseIterable, SettingWord {
-    /// Rejects the request, so that the user must sign in. The session stays valid for the device to which it is bound.
+    /// Rejects the request. The device must sign in, and the session stays valid on its own device.
     case reauthenticate
-    /// Rejects the request, and ends the session and everything that ends with it.
+    /// Rejects the request and ends the session.
     case endSession = "end_session"
-    /// Forwards the request, counts it and records it: a dry run.
+    /// Forwards the request. The mismatch is only counted and recorded (a dry run).
     case log
 }
 package enum BearerOwner: String, Sendable, CaseIterable, SettingWord { case gateway, app }
@@ -151,7 +151,7 @@ package struct RequirementSettings: Sendable, Hashable {
     package var scopes: [String] = []
     /// The accepted origins of the session: `browser`, `native`, `transfer`.
     package var origins: [String] = []
-    /// Whether nobody may act for the user (`actor: none`).
+    /// Whether sessions with an actor are rejected (`actor: none`).
     package var refusesActors = false
     /// The maximum time since the user signed in; `nil` for no limit.
     package var maxAge: Duration?

@@ -15,13 +15,13 @@ package struct SecretFile: Sendable, Equatable {
     /// One secret and its state.
     package struct Entry: Sendable, Equatable {
         package var secret: Secret
-        /// True if the secret was added and not yet promoted: it is accepted, but nothing is signed or sealed with it.
+        /// True if the secret was added and not yet promoted. It is accepted, but signs and seals nothing.
         package var isWaiting = false
     }
 
     /// The minimum length of a secret in bytes: the keys derived from it have 256 bits.
     package static let minBytes = 32
-    /// The maximum number of secrets in a file. Each secret adds a key to try and a name to look up.
+    /// The maximum number of secrets in a file. Each secret makes it slower to verify tokens and find records.
     package static let maxSecrets = 8
     /// The maximum size of a file in bytes.
     package static let maxBytes = 65_536
@@ -32,7 +32,7 @@ package struct SecretFile: Sendable, Equatable {
         "# Secrets of Sallyport: the first one signs and seals, all are accepted. `sallyport keys` rotates them."
     private static let waitingPrefix = "# waiting"
 
-    /// The secrets; never empty. The first one signs.
+    /// The secrets; never empty. The first secret signs.
     package private(set) var entries: [Entry]
 
     /// Creates a file with one secret.
@@ -115,7 +115,7 @@ package struct SecretFile: Sendable, Equatable {
 }
 
 extension ArraySlice<UInt8> {
-    /// The bytes without spaces, tabs and carriage returns at both ends. Editors may leave these characters.
+    /// The bytes without spaces, tabs and carriage returns at both ends.
     fileprivate var trimmingBlanks: ArraySlice<UInt8> {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
         var rest = self.drop(while: isBlank)

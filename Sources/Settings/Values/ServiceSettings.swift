@@ -5,7 +5,7 @@ package struct SessionSettings: Sendable, Equatable {
     package struct Lifetimes: Sendable, Equatable {
         package var idle: Duration
         package var absolute: Duration
-        /// The persistence of the cookie, for web sessions only.
+        /// How long the browser keeps the cookie. Only for web sessions.
         package var persistence = Persistence.never
 
         package init(idle: Duration, absolute: Duration) {
@@ -14,7 +14,7 @@ package struct SessionSettings: Sendable, Equatable {
         }
     }
 
-    /// How long a browser keeps the session's cookie: until the browser closes, or until the session ends (`always`).
+    /// How long a browser keeps the session cookie: until the browser closes (`never`) or the session ends (`always`).
     package enum Persistence: String, Sendable, CaseIterable, SettingWord {
         case never, always
         /// As the user chooses on the sign-in page.
@@ -26,7 +26,7 @@ package struct SessionSettings: Sendable, Equatable {
 
     /// The events that restart a session's idle time.
     package enum IdleCounts: String, Sendable, CaseIterable, SettingWord {
-        /// Requests, and content in either direction of running requests.
+        /// Requests, and content that running requests transfer in either direction.
         case traffic
         /// Requests only.
         case requests
@@ -104,7 +104,7 @@ package struct StoreSettings: Sendable, Equatable {
 
 /// The settings of the Redis that gateways share.
 package struct RedisSettings: Sendable, Equatable {
-    /// The URL, which usually contains a password.
+    /// The URL. It usually contains a password.
     package var url: Secret
     package var requireSafe = true
     package var requireAppendOnly = false
@@ -114,7 +114,7 @@ package struct RedisSettings: Sendable, Equatable {
     }
 }
 
-/// The places where session-transfer tokens are accepted, and the lifetime of these tokens.
+/// Where session-transfer tokens are accepted, and how long they are valid (`handoff`).
 package struct HandoffSettings: Sendable, Equatable {
     package var cookieNames = ["auth0_session_transfer_token", "session_transfer_token"]
     package var queryParameter = "session_transfer_token"
@@ -122,9 +122,9 @@ package struct HandoffSettings: Sendable, Equatable {
     package var isShared = false
     package var confirmation = Confirmation.crossSite
 
-    /// The tokens in the query that the user must confirm on a page before they are used.
+    /// Which session-transfer tokens in the query the user must confirm on a page.
     package enum Confirmation: String, Sendable, CaseIterable, SettingWord {
-        /// No tokens. Tokens in links on other sites are rejected.
+        /// No tokens. Tokens in links on other sites are rejected without a question.
         case never
         /// Tokens in links on other sites.
         case crossSite = "cross_site"
@@ -182,12 +182,12 @@ package struct IdentitySettings: Sendable, Equatable {
     }
     /// The encoding of values with characters other than visible ASCII.
     package enum Encoding: String, Sendable, CaseIterable, SettingWord {
-        /// Percent-encoded (RFC 3986 2.1), so that the field is ASCII and decoding gives the value again.
+        /// Percent-encoded UTF-8 (RFC 3986 2.1).
         case percent
         /// Unchanged, in UTF-8 (`obs-text`, RFC 9110 5.5).
         case utf8
     }
-    /// The paths to values of a session. A path that ends with a dot is the beginning of other paths.
+    /// The paths to values of a session. A path that ends with a dot is the prefix of other paths.
     package static let pathRoots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -202,11 +202,11 @@ package struct IdentitySettings: Sendable, Equatable {
         "client_certificate.sha256", "client_certificate.subject", "client_certificate.san",
     ]
 
-    /// The claims that the gateway sets itself, and claims of RFC 7519 that would change how an assertion is verified.
+    /// The claims that the gateway sets, and claims of RFC 7519 that would change how an assertion is verified.
     package static let reservedClaims = ["iss", "aud", "sub", "sid", "iat", "exp", "nbf", "jti"]
 
     package var preset: Preset = .sallyport
-    /// The operator's own fields. If there are any, they replace the preset's fields.
+    /// Fields that replace the preset's fields. Empty to use the preset.
     package var fields: [Field] = []
     package var basic: BasicAuth?
     package var delimiter: UInt8 = 0x2C

@@ -5,8 +5,7 @@ package import Vocabulary
 
 /// The validated settings of an operator. `run` serves them, and `check` prints them.
 ///
-/// The YAML file, the environment and the flags are combined only here; the rest of the gateway reads this value. A
-/// reload builds a new value and replaces the old one as a whole.
+/// Other modules read only this value, not the file, the environment or the flags. A reload replaces the whole value.
 package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
     /// The listeners in `listen` that serve operators (`role: management`).
@@ -19,21 +18,21 @@ package struct Settings: Sendable, Equatable {
         ListenAddress(host: "127.0.0.1", port: 9090),
         takesAnyName: true
     )
-    /// The tokens of operators. Without tokens, the admin listener serves nothing that needs a token.
+    /// The tokens of operators. Without tokens, the endpoints for operators with tokens are not served.
     package var operatorTokens: [OperatorToken] = []
-    /// The settings keys that need endpoints on hosts without `endpoints: true` (`HostSettings.jobs`).
+    /// The written keys that need endpoints outside of `/.sallyport/` (`HostSettings.jobs`), for messages.
     package internal(set) var endpointKeys: [String] = []
     /// The listener for checks of other proxies; `nil` if there is no such listener.
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
     /// The fields that `/oauth2/auth` reads, if `authorization.metadata` is written; `nil` for `Host`,
-    /// `X-Forwarded-Uri` and `X-Real-IP`, which nginx and Caddy send as oauth2-proxy's manual says.
+    /// `X-Forwarded-Uri` and `X-Real-IP`, as in oauth2-proxy's manual.
     package var oauth2ProxyMetadata: OriginalMetadata?
     package var eventLoops: Int = min(max(Cores.count, 1), 256)
     package var secrets: SecretRing?
-    /// The content of `signing_key_file`; `nil` if the keys of assertions are derived from the secrets and the key of
-    /// id_tokens is kept in the store.
+    /// The content of `signing_key_file`. Without it, assertion keys are derived from the secrets, and the store has an
+    /// RSA key for id_tokens.
     package var signingKeys: Secret?
     package var trustedProxies: [CIDRBlock] = []
     package var forwardedHeader = ForwardedHeader.xForwardedFor
@@ -57,7 +56,7 @@ package struct Settings: Sendable, Equatable {
     package var geo: GeoSettings?
     /// The rules in the order in which they are evaluated.
     package var rules: [Rule] = []
-    /// The rule that makes browsers use only https for https hosts; `nil` if `Strict-Transport-Security` is not sent.
+    /// The field `Strict-Transport-Security` of https hosts; `nil` if it is not sent.
     package var strictTransport: StrictTransportSettings?
     package var limits = LimitSettings()
     package var timeouts = TimeoutSettings()
@@ -65,9 +64,9 @@ package struct Settings: Sendable, Equatable {
     package var pages = PageDesign.included
     package var logs = LogSettings()
     package var telemetry = TelemetrySettings()
-    /// The issuer of a group of hosts; `nil` if this value has the settings of all hosts.
+    /// The issuer of the hosts in a `HostGroup`; `nil` in the settings of all hosts.
     private var givenIssuer: String?
-    /// Whether plain-http URLs and cookies without `Secure` are allowed (`--insecure-http`), for loopback and tests.
+    /// Whether plain-http URLs and cookies without `Secure` are allowed (`--insecure-http`).
     package var allowsInsecureHTTP = false
 
     /// Creates settings with these hosts and apps, and with every other key at its default.
@@ -98,13 +97,12 @@ package struct Settings: Sendable, Equatable {
     /// The maximum number of open connections to apps: the sum of all apps on all event loops.
     package var appConnections: Int { self.upstreams.reduce(0) { $0 + $1.maxConnections } * self.eventLoops }
 
-    /// The provider whose users are listed in the settings; `nil` if there is no such provider.
+    /// The `static` provider; `nil` if it is not configured.
     package var fixedUsers: NamedProvider? {
         self.providers.first { $0.settings is FixedUsersSettings }
     }
 
-    /// The groups of hosts with the same providers, in the order of the hosts. The hosts of a group share their
-    /// endpoints. Without a provider there is one group, in which nobody can sign in.
+    /// The groups of hosts that share providers and endpoints. With fewer than two providers, all hosts are one group.
     package var groups: [HostGroup] {
         guard self.providers.count > 1 else {
             let realms = Realms(self.providers.map { Realm($0.name) })
@@ -145,13 +143,13 @@ package struct Settings: Sendable, Equatable {
         return scoped
     }
 
-    /// Whether users of different providers must be told apart, so that nobody passes as a user of the first provider.
+    /// Whether users of two providers must never be confused: accounts are linked, or a route requires a provider.
     var tellsProvidersApart: Bool {
         self.accounts.link != .none || self.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
     }
 
-    /// Returns the providers to which users of social kits belong, by the kit's `iss`: each provider with that issuer
-    /// that shares a host with other providers. A user of any other kit is identified by the kit alone.
+    /// Returns the providers that own the users of social kits, by the kit's `iss`. An owner has this issuer, and
+    /// shares a host with other providers.
     private func socialOwners(among names: [String]) -> [String: NamedProvider] {
         var owners: [String: NamedProvider] = [:]
         let issuers = SocialLogin.allCases.flatMap { self.nativeSocial?.issuers(of: $0) ?? [] }
@@ -163,15 +161,14 @@ package struct Settings: Sendable, Equatable {
         return owners
     }
 
-    /// The issuer of everything that the gateway signs on the hosts of the first provider, or of this group. Hosts that
-    /// are connected by common providers share one issuer, so that a verifier is configured once. It is the origin of a
-    /// host with endpoints: the first of those with the maximum number of providers. Other hosts have another issuer,
-    /// because their users may have an equal `sub`.
+    /// The issuer (`iss`) for the hosts of the first provider, or of this group. Hosts that are connected by common
+    /// providers have one issuer: the origin of the first host with endpoints and the most providers. Users of other
+    /// hosts may have an equal `sub`, so their issuer differs.
     package var issuer: String {
         self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }
 
-    /// Returns the hosts that have a provider of the group. Its users may sign in on one of these hosts to use another.
+    /// Returns the hosts that share a provider with the group, including the group's own hosts.
     package func hosts(sharing group: HostGroup) -> [HostSettings] {
         self.providers.count > 1
             ? self.hosts.filter { !Set($0.providers).isDisjoint(with: group.providers) } : self.hosts
@@ -195,13 +192,13 @@ package struct Settings: Sendable, Equatable {
     }
 }
 
-/// Hosts with the same providers, and therefore the same endpoints.
+/// Hosts with the same providers. They share their endpoints.
 package struct HostGroup: Sendable {
     /// The realms of the hosts, in the order of the sign-in page.
     package let realms: Realms
-    /// The realm of users of social kits: the first provider's realm if the group has it, otherwise the group's first.
+    /// The realm of kit users without an owner: the first provider's if the group has it, otherwise the group's first.
     package let socialRealm: Realm
-    /// The providers to which users of social kits belong, by the kit's `iss`.
+    /// The providers that own the users of social kits, by the kit's `iss`.
     package let socialOwners: [String: NamedProvider]
     /// The settings for these hosts.
     package let settings: Settings
@@ -241,7 +238,7 @@ package struct ListenAddress: Sendable, Hashable {
     private func takesIn(_ other: ListenAddress) -> Bool {
         guard let mine = IPAddress(self.host), let theirs = IPAddress(other.host) else { return self.host.isEmpty }
         if mine.isUnspecified { return !mine.isV4 || theirs.isV4 }
-        // The zone distinguishes links and is not part of the address (RFC 4007).
+        // Addresses with a zone (RFC 4007) are on different links unless their texts are equal.
         return mine == theirs && !self.host.utf8.contains(UInt8(ascii: "%"))
             && !other.host.utf8.contains(UInt8(ascii: "%"))
     }
@@ -260,7 +257,7 @@ package enum ForwardedHeader: String, Sendable, CaseIterable, SettingWord {
     case forwarded
 }
 
-/// Scheme, host and port of a host for clients: the base of all URLs, cookies and issuers that the gateway makes.
+/// The scheme, host and port with which clients reach a host. URLs, cookies and issuers are derived from it.
 package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     package var isHTTPS: Bool
     /// The host in lower case, without a trailing dot; an IPv6 address in brackets.

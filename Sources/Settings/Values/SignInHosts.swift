@@ -1,8 +1,7 @@
 package import Vocabulary
 
-/// The hosts of the gateway, and the hosts where their users sign in. Users of a host without endpoints sign in on the
-/// first host with endpoints and the same providers, otherwise on the first host with endpoints that has all of these
-/// providers. One sign-in then serves both hosts.
+/// The hosts, and where their users sign in. Users of a host without endpoints sign in on the first host that has
+/// endpoints and the same providers, otherwise on the first that has endpoints and all of these providers.
 package struct SignInHosts: Sendable {
     /// The properties of a host that matter for sign-ins.
     package struct Host: Sendable, Hashable {
@@ -58,7 +57,7 @@ package struct SignInHosts: Sendable {
         return nil
     }
 
-    /// Returns the other host where users of `authority` sign in; `nil` if there is no such host.
+    /// Returns the other host where users of `authority` sign in; `nil` if they sign in on the same host or nowhere.
     package func signInHost(of authority: String) -> Host? { self.host(authority).flatMap { self.signInHost(of: $0) } }
 
     private func signInHost(of host: Host) -> Host? {

@@ -1,7 +1,7 @@
 import Vocabulary
 
-/// The names of a provider's users for apps, clients and operators. A name is the provider's own id of the user. If
-/// several providers share a host, the provider's name precedes the id, because two people must not share a name.
+/// The rule that turns a provider's user ids into the names that apps, clients and operators see. A name is the id, or
+/// the provider's name and the id. The provider's name is added if users of two providers could have one name.
 package struct SubjectNames: Sendable, Hashable {
     /// The prefix of each name. Empty if the name is the provider's id alone.
     package private(set) var mark = ""
@@ -18,7 +18,7 @@ package struct SubjectNames: Sendable, Hashable {
         self.otherMarks = others.map { $0 + Realm.separator }
     }
 
-    /// All prefixes, as part of the configuration under which a provider's verdicts are cached. Empty if names are ids.
+    /// All prefixes, for the key under which a provider's answers are cached. Empty if all names are ids.
     package var marks: [String] { self.mark.isEmpty && self.otherMarks.isEmpty ? [] : [self.mark] + self.otherMarks }
 
     /// Returns the name of the user with the provider's `id`; `nil` if another provider's user or a linked account

@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// TLS at the gateway's own addresses (`tls`).
 package struct TLSSettings: Sendable, Equatable {
-    /// One or more certificates. A client gets the first certificate for the name that it asks for, ECDSA before RSA.
+    /// The certificates. A client gets the first certificate for the requested name, ECDSA before RSA.
     package var certificates: [CertificateSettings] = []
     package var minVersion = TLSMinimum.v12
     package var clientCertificates = ClientCertificates.none
@@ -20,7 +20,7 @@ package struct TLSSettings: Sendable, Equatable {
 
     /// Returns these settings with the current content of the files.
     ///
-    /// - Throws: `CertificateFault` of the first pair that cannot be used, or of the authorities.
+    /// - Throws: The fault of the first file that cannot be used.
     package func readAgain(
         from files: SettingsFiles,
         by judges: SettingsJudges
@@ -172,7 +172,7 @@ package struct CertificateSettings: Sendable, Equatable {
     private static let maxBytes = 1_048_576
 }
 
-/// The fault of a certificate's file or of its key's file.
+/// A certificate file or key file that cannot be used.
 package struct CertificateFault: Error, Sendable, Equatable, CustomStringConvertible {
     /// Whether the file of the key has the fault.
     package let isOfKey: Bool
@@ -194,8 +194,7 @@ package struct CertificateFacts: Sendable, Equatable {
     package var names: [String]
     package var addresses: [IPAddress]
     package var from: UnixTime
-    /// The earliest expiry of the certificate and its issuers in the file. Clients then begin to reject the
-    /// certificate.
+    /// The earliest expiry of the certificate and its issuers in the file.
     package var until: UnixTime
     /// The kind of key, such as `P-256` or `RSA-2048`.
     package var key: String
@@ -220,7 +219,7 @@ package struct CertificateFacts: Sendable, Equatable {
     /// The first name, for metrics and messages.
     package var title: String { self.names.first ?? self.addresses.first?.description ?? "" }
 
-    /// Whether a client that asks for this host accepts the certificate (RFC 9525 6.3).
+    /// Whether the certificate is valid for a host (RFC 9525 6.3).
     ///
     /// - Parameter host: A name in lower case without a trailing dot, or an address (IPv6 in brackets).
     package func covers(_ host: String) -> Bool {
@@ -229,8 +228,7 @@ package struct CertificateFacts: Sendable, Equatable {
         return self.names.contains(host) || Self.wildcard(for: host).map(self.names.contains) ?? false
     }
 
-    /// Returns the wildcard that covers a name: `*.example.com` for `a.example.com`; `nil` if there is no such
-    /// wildcard. A wildcard replaces exactly one label, so that no other wildcard covers the name.
+    /// Returns the only wildcard that can cover a name: `*.example.com` for `a.example.com`; `nil` if no wildcard can.
     package static func wildcard(for host: String) -> String? {
         guard let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")), dot != host.startIndex else { return nil }
         return "*" + host[dot...]

@@ -46,13 +46,13 @@ package struct TelemetrySettings: Sendable, Equatable {
         }
     }
 
-    /// A field of requests to the collector.
+    /// A header field of requests to the collector.
     package struct Field: Sendable, Equatable {
         package var name: String
         package var value: Secret
     }
 
-    /// An attribute that identifies the sender.
+    /// An attribute of the resource that sends spans.
     package struct Attribute: Sendable, Equatable {
         package var name: String
         package var value: String
@@ -74,7 +74,7 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var trustsClients = false
     package var namesPaths = true
     package var batchDelay: Duration = .seconds(5)
-    /// The maximum number of spans per export: twice OpenTelemetry's default. An export costs more than 100 spans.
+    /// The maximum number of spans per export: twice OpenTelemetry's default, because exports are expensive.
     package var batchSize = 1024
     package var queueSize = 2048
     /// The time after which a batch that the collector does not accept is dropped.

@@ -16,7 +16,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var caFile: String?
     package var certificateFile: String?
     package var keyFile: String?
-    /// The expected name in the certificates of all servers without a `server_name` of their own.
+    /// The expected name in the certificates of servers without their own `server_name`; `nil` for the server's host.
     package var serverName: String?
     package var maxConnections = 1024
     package var maxQueue = 10_000
@@ -39,7 +39,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// Whether a server of the app listens at a Unix socket.
     package var hasSocket: Bool { self.servers.contains { $0.socketPath != nil } }
 
-    /// Whether the gateway uses TLS with the app. It does so with all servers or with none.
+    /// Whether the gateway uses TLS with the app's servers.
     package var isHTTPS: Bool {
         get { self.first.isHTTPS }
         set { self.first.isHTTPS = newValue }
@@ -71,7 +71,7 @@ package struct ServerSettings: Sendable, Equatable {
     package var socketPath: String?
     /// The server's share of the requests, relative to the weights of the other servers.
     package var weight = 1
-    /// The expected name in the server's certificate; `nil` for the app's name.
+    /// The expected name in the server's certificate; `nil` for the app's `server_name`.
     package var serverName: String?
 
     package init(isHTTPS: Bool, host: String, port: Int) {
@@ -80,7 +80,7 @@ package struct ServerSettings: Sendable, Equatable {
         self.port = port
     }
 
-    /// Creates a server at a Unix socket. The server's own URLs begin with `http://localhost`.
+    /// Creates a server at a Unix socket. In URLs, the server is `http://localhost`.
     package init(socketPath: String) {
         self.init(isHTTPS: false, host: "localhost", port: 80)
         self.socketPath = socketPath
@@ -148,7 +148,6 @@ package enum AnswerForm: String, Sendable, CaseIterable, SettingWord {
 package enum ConnectionReuse: String, Sendable, CaseIterable, SettingWord {
     /// The requests of all users, one after another.
     case shared
-    /// Only requests of one session, or only requests without a session, so that bytes that the app sends too late
-    /// reach no other user.
+    /// The requests of one session, or requests without a session. Late bytes of the app cannot reach another user.
     case strict
 }

@@ -1,12 +1,12 @@
 /// The label of a name that replaces the `*` of a wildcard host.
 package enum HostLabel {
-    /// The maximum number of bytes of a label and, in `longestName`, of a name without its final dot (RFC 1035 2.3.4).
+    /// The maximum number of bytes of a label (RFC 1035 2.3.4).
     private static let longest = 63
+    /// The maximum number of bytes of a name without its final dot (RFC 1035 2.3.4).
     package static let longestName = 253
 
-    /// Whether a label may replace a `*`: lower-case letters, digits and inner hyphens (RFC 1123 2.1). Labels with `--`
-    /// in the third and fourth place are reserved (RFC 5890 2.3.1): `xn--...` may be displayed like another name, so
-    /// such a host is served only if the settings name it in full.
+    /// Whether a label may replace a `*`: lower-case letters, digits and inner hyphens (RFC 1123 2.1). Reserved labels
+    /// such as `xn--...` (RFC 5890 2.3.1) may not, because they can be displayed like another name.
     package static func isFit(_ label: UnsafeBufferPointer<UInt8>) -> Bool {
         let hyphen = UInt8(ascii: "-")
         guard (1...Self.longest).contains(label.count), label.first != hyphen, label.last != hyphen else {
@@ -27,7 +27,7 @@ extension PublicURL {
     /// Whether the URL is a wildcard, such as `https://*.example.com`, for all names with one label instead of its `*`.
     package var isWildcard: Bool { self.host.utf8.starts(with: "*.".utf8) }
 
-    /// Returns the URL with this label; `nil` if the URL is no wildcard or the label does not fit (`HostLabel`).
+    /// Returns the URL with `label` instead of `*`; `nil` if the URL is no wildcard or the label does not fit.
     package func named(_ label: String) -> PublicURL? {
         guard self.isWildcard, HostLabel.isFit(label) else { return nil }
         let host = label + self.host.dropFirst()
