@@ -33,7 +33,6 @@ struct SettingsBuilder {
         self.tree.tree("telemetry")?.set(.exporter, in: &settings)
         settings.clients = clients
         settings.apis = apis
-        settings.allowsInsecureHTTP = self.flags.http
         self.setListeners(&settings)
         settings.tls = self.tls()
         self.checkCertificateDemands(settings)

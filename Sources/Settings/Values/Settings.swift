@@ -66,8 +66,6 @@ package struct Settings: Sendable, Equatable {
     package var telemetry = TelemetrySettings()
     /// The issuer of the hosts in a `HostGroup`; `nil` in the settings of all hosts.
     private var givenIssuer: String?
-    /// Whether plain-http URLs and cookies without `Secure` are allowed (`--insecure-http`).
-    package var allowsInsecureHTTP = false
 
     /// Creates settings with these hosts and apps, and with every other key at its default.
     package init(hosts: [HostSettings], upstreams: [UpstreamSettings]) {
