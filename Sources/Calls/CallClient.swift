@@ -3,34 +3,31 @@ package import Observability
 package import Settings
 import Synchronization
 
-/// The process's HTTP/1.1 client for providers, with TLS 1.2 or later and optional proxies. It follows no redirects.
-///
-/// The process makes one client and keeps it across reloads of the configuration.
+/// The HTTP/1.1 client for calls to providers, with TLS and optional proxies. It does not follow redirects. The process
+/// has one client, also across reloads.
 package final class CallClient: Sendable {
     let loop: any EventLoop
     let connections: NIOLoopBoundBox<CallConnections>
-    /// Whether the client has shut down. It then sends no calls, because its loop may have ended.
+    /// True after `shutdown`. No more calls are sent, because the loop may have ended.
     private let isShutDown = Atomic(false)
 
     /// - Parameters:
-    ///   - group: A `TransportGroup`. One of its loops runs the connections. A handshake takes a millisecond, so this
-    ///     should not be a loop that serves requests.
-    ///   - idleTime: The idle timeout of a connection. It is shorter than the timeout of most servers (2 s and more),
-    ///     so that few calls are retried.
+    ///   - group: A `TransportGroup`. The connections run on one of its loops. This loop should not serve requests,
+    ///     because TLS handshakes block it for a millisecond.
+    ///   - idleTime: The idle timeout. It is shorter than that of most servers, so that few calls must be retried.
     package init(group: any EventLoopGroup, idleTime: TimeAmount = .seconds(1)) {
         self.loop = group.next()
         self.connections = .makeBoxSendingValue(CallConnections(idleTime: idleTime), eventLoop: self.loop)
     }
 
-    /// Makes a transport that uses the connections of this client.
+    /// Makes a transport that uses this client's connections.
     ///
     /// - Parameters:
-    ///   - caFile: The PEM file with the certificates to trust instead of the system's. The file is read immediately.
-    ///   - certificate: The PEM files of a client certificate and its key. The files are read immediately.
-    ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
-    ///   - proxies: The HTTP proxies that calls go through.
-    ///   - registry: The registry that counts the calls. `nil` disables the counters.
-    /// - Throws: `CallTLSError`, which names the file.
+    ///   - caFile: A PEM file with authorities to trust instead of the system's. Read at once.
+    ///   - certificate: The PEM files of a client certificate and its key. Read at once.
+    ///   - allowsPlainHTTP: True to allow http for hosts other than loopback.
+    ///   - registry: Counts the calls; `nil` to count nothing.
+    /// - Throws: `CallTLSError` for a file that cannot be used.
     package func transport(
         caFile: String? = nil,
         certificate: (chain: String, key: String)? = nil,
@@ -54,14 +51,14 @@ package final class CallClient: Sendable {
 
     var isOpen: Bool { !self.isShutDown.load(ordering: .relaxed) }
 
-    /// Closes all connections. Calls that are under way fail, and later calls are not sent.
+    /// Closes all connections. Current and later calls fail.
     package func shutdown() async {
         guard !self.isShutDown.exchange(true, ordering: .relaxed) else { return }
         try? await self.loop.submit { self.connections.value.shutDown() }.get()
     }
 }
 
-/// An error for a file that cannot be used for TLS to a provider.
+/// A file cannot be used for TLS with a provider.
 package struct CallTLSError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }

@@ -4,17 +4,17 @@ import NIOSSL
 import NIOTLS
 import Transport
 
-/// A connection to a server of a provider: the last handler of its channel. It sends one request at a time and is used
-/// on its loop only.
+/// A connection to a provider's server, as the last handler of a channel. It serves one call at a time. Confined to its
+/// loop.
 final class CallConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The time limit for opening a connection, without the TLS handshake.
+    /// The time limit for connecting, without the TLS handshake.
     private static let connectTimeout = TimeAmount.seconds(4)
 
     let server: CallServer
-    /// The owner. `nil` after the connection has reported its end to the owner, or after the client was released.
+    /// The owner; `nil` once the end of the connection was reported.
     private weak var owner: CallConnections?
     private var context: ChannelHandlerContext?
     private var channel: PipelineChannel?
@@ -22,9 +22,9 @@ final class CallConnection: ChannelInboundHandler {
     private var idleTimer: Scheduled<Void>?
     private var isConnecting = false
     private var isClosed = false
-    /// Whether the server kept the connection open after an earlier answer.
+    /// True if the connection was kept open after an earlier call.
     private var isKept = false
-    /// Whether a byte of the answer to the current call has arrived.
+    /// True if the answer to the current call has begun.
     private var hasAnswerBegun = false
 
     init(to server: CallServer, of owner: CallConnections) {
@@ -34,7 +34,7 @@ final class CallConnection: ChannelInboundHandler {
 
     // MARK: Opening
 
-    /// Connects, and sends the request of the call. If the call ends first, the connection closes.
+    /// Connects, and sends a call. If the call ends before that, closes the connection.
     func open(for exchange: CallExchange) {
         exchange.advance(to: .connecting)
         exchange.connection = self
@@ -77,7 +77,7 @@ final class CallConnection: ChannelInboundHandler {
         try channel.pipeline.syncOperations.addHandler(tunnel)
     }
 
-    /// Continues with TLS when the tunnel to the server is open.
+    /// Starts TLS in an open tunnel.
     private func tunnelled(_ channel: any Channel) throws {
         if self.isClosed { throw CancellationError() }
         self.exchange?.advance(to: .handshaking)
@@ -87,7 +87,7 @@ final class CallConnection: ChannelInboundHandler {
     private func addHandlers(to channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         if let tls = self.server.tls {
-            // The certificate of a server without a name is verified against the address.
+            // The certificate of a server without a name is verified by its address.
             let name = self.server.isAddress ? nil : self.server.host
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
         }
@@ -102,7 +102,7 @@ final class CallConnection: ChannelInboundHandler {
             channel.close(promise: nil)
             return self.left()
         }
-        // With TLS, the request is sent when the handshake is complete. This may have happened already.
+        // With TLS, the request is sent after the handshake, which may be complete already.
         if exchange.step == .connecting {
             if self.server.tls == nil {
                 self.send(exchange)
@@ -114,12 +114,12 @@ final class CallConnection: ChannelInboundHandler {
 
     // MARK: Calls
 
-    /// Whether a request can be sent now. False if bytes or the connection's end came after the last answer.
+    /// True if a request can be sent now. False if bytes arrived or the connection ended after the last answer.
     var isUsable: Bool { !self.isClosed && self.channel?.isQuiet == true }
 
     /// Notes that bytes have arrived.
     ///
-    /// - Returns: Whether the bytes belong to an answer.
+    /// - Returns: False if no call expects them.
     func bytesArrived() -> Bool {
         self.hasAnswerBegun = self.exchange?.step == .sent
         return self.hasAnswerBegun
@@ -131,7 +131,7 @@ final class CallConnection: ChannelInboundHandler {
         self.exchange = exchange
         exchange.connection = self
         self.hasAnswerBegun = false
-        // From here on the server may act on the request.
+        // From now on, the server may act on the request.
         exchange.advance(to: .sent)
         context.write(Self.wrapOutboundOut(.head(exchange.head)), promise: nil)
         if exchange.body.readableBytes > 0 {
@@ -140,27 +140,25 @@ final class CallConnection: ChannelInboundHandler {
         context.writeAndFlush(Self.wrapOutboundOut(.end(nil)), promise: nil)
     }
 
-    /// Waits for another call, and closes if none comes within `time`.
+    /// Keeps the idle connection open for `time`.
     func rest(for time: TimeAmount) {
         self.idleTimer = self.context?.eventLoop.assumeIsolated().scheduleTask(in: time) { self.close() }
     }
 
-    /// Closes the connection of a call that ended before its answer was complete.
+    /// Closes the connection of an unfinished call.
     func giveUp() {
         self.exchange = nil
         self.close()
     }
 
-    /// Closes the connection, and reports its end at once so that a new connection may be opened. Closing TLS takes
-    /// seconds if the server is silent.
+    /// Closes the connection, and reports its end at once: closing TLS takes seconds if the server is silent.
     func close() {
-        // Without a context the tunnel through a proxy is not open yet.
+        // There is no context yet while the tunnel is being opened.
         if let context { context.close(promise: nil) } else { self.channel?.close(promise: nil) }
         self.ended()
     }
 
-    /// Handles the loss of a call's connection. A reused connection may have ended before the server saw the request;
-    /// the call is then retried if that is safe.
+    /// Fails the current call, or retries it: a server may close an idle connection before it sees the request.
     private func lose(_ error: any Error) {
         guard let exchange = self.exchange.take() else { return }
         guard self.isKept, !self.hasAnswerBegun, exchange.takesKeptConnection, let owner = self.owner else {
@@ -183,8 +181,8 @@ final class CallConnection: ChannelInboundHandler {
         self.left()
     }
 
-    /// Reports the end to the owner, once. A connection that is being opened is part of the owner's limit even after
-    /// its call has ended, so cancelled calls cannot open an unlimited number of connections.
+    /// Reports the end to the owner, once. While a connection is being opened, it counts against the limit even if its
+    /// call was cancelled.
     private func left() {
         guard self.isClosed, !self.isConnecting else { return }
         self.owner.take()?.closed(self)
@@ -208,7 +206,7 @@ final class CallConnection: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // No call is under way.
+        // No call expects data.
         guard let exchange = self.exchange else { return self.close() }
         switch Self.unwrapInboundIn(data) {
         case .head(let head): exchange.received(head)
@@ -216,7 +214,7 @@ final class CallConnection: ChannelInboundHandler {
         case .end:
             self.exchange = nil
             self.isKept = exchange.complete()
-            // Other data that arrived with the answer, including the end of TLS, is handled first.
+            // Handles data first that arrived together with the answer, such as the end of TLS.
             context.eventLoop.assumeIsolated().execute {
                 if self.isKept, self.isUsable { self.owner?.free(self) } else { self.close() }
             }
@@ -232,7 +230,7 @@ final class CallConnection: ChannelInboundHandler {
     }
 }
 
-/// Closes a connection if bytes arrive that no call asked for. Otherwise they would be read as the next answer.
+/// Closes a connection if bytes arrive that no call expects. They would otherwise be read as the next answer.
 private final class UnaskedBytes: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

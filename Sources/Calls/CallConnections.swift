@@ -1,28 +1,28 @@
 import NIOCore
 
-/// The connections to providers, and the calls that wait for a connection. Used on its loop only.
+/// The connections to providers, and the calls that wait for one. Confined to its loop.
 ///
 /// ```
 /// begin ─▶ an idle connection, a new one, or wait for one ─▶ sent ─▶ answered ─▶ the connection is idle for a while
 /// ```
 ///
-/// A server may close an idle connection while a call is being sent (RFC 9112 9.3.1). Therefore only calls that may be
-/// sent twice use an idle connection, and a lost call is retried once on a new connection. All other calls get a new
-/// connection. If such a call fails, `CallError.isUnsent` says whether a code or a refresh token may have been used.
+/// A server may close an idle connection while a call is being sent (RFC 9112 9.3.1). Only repeatable calls use idle
+/// connections. If one is lost, the call is retried once on a new connection. If any other call fails,
+/// `CallError.isUnsent` says whether its code or refresh token may have been used.
 final class CallConnections {
-    /// The maximum number of connections to one server. Further calls wait (`WaitingCalls`).
+    /// The maximum number of connections to one server. Other calls wait.
     private static let limit = 8
 
     private struct Place {
         var idle: [CallConnection] = []
-        /// The number of connections, including idle connections and those that are being opened.
+        /// The number of connections, including idle ones and those that are being opened.
         var openCount = 0
         var waiting = WaitingCalls(limit: CallConnections.limit)
     }
 
     private let idleTime: TimeAmount
     private var places: [CallServer: Place] = [:]
-    /// The calls that have begun and have not ended.
+    /// All calls that have not ended.
     private var exchanges: [ObjectIdentifier: CallExchange] = [:]
     private var isShutDown = false
 
@@ -31,7 +31,7 @@ final class CallConnections {
         self.idleTime = idleTime
     }
 
-    /// Sends a request as soon as a connection for it is available.
+    /// Sends a call as soon as a connection is available.
     func begin(_ exchange: CallExchange) {
         guard !self.isShutDown else { return exchange.fail(CallClientEnded()) }
         guard !exchange.isOver else { return }
@@ -45,7 +45,7 @@ final class CallConnections {
         self.serve(exchange.server)
     }
 
-    /// Records that a call is over, so that waiting calls can begin, even if the call's connection is still busy.
+    /// Records the end of a call. Waiting calls may begin even if its connection is still busy.
     private func ended(_ exchange: CallExchange) {
         let server = exchange.server
         self.places[server]?.waiting.giveBack(exchange)
@@ -53,7 +53,7 @@ final class CallConnections {
         exchange.answer.eventLoop.assumeIsolated().execute { self.serve(server) }
     }
 
-    /// Retries a request whose reused connection was lost, on a new connection.
+    /// Retries a call on a new connection, because its idle connection was lost.
     func beginAgain(_ exchange: CallExchange) {
         guard !self.isShutDown, !exchange.isOver else { return exchange.fail(CallClientEnded()) }
         exchange.startAgain()
@@ -61,7 +61,7 @@ final class CallConnections {
         self.serve(exchange.server)
     }
 
-    /// Sends waiting calls while connections for them are available.
+    /// Sends waiting calls while connections are available.
     private func serve(_ server: CallServer) {
         while !self.isShutDown, let exchange = self.places[server]?.waiting.popFirst() {
             if exchange.takesKeptConnection, let connection = self.idle(to: server) {
@@ -72,7 +72,7 @@ final class CallConnections {
                 self.open(for: exchange)
             } else {
                 self.places[server]?.waiting.prepend(exchange)
-                // Closing an idle connection permits a new one. When the idle one has ended, this function runs again.
+                // A new connection needs the room of an idle one. `closed` calls this function again.
                 let idle = self.places[server]?.idle.first
                 idle?.close()
                 return
@@ -81,7 +81,7 @@ final class CallConnections {
         if let place = self.places[server], place.openCount == 0, place.waiting.isUnused { self.places[server] = nil }
     }
 
-    /// Returns an idle connection that is usable, and closes the unusable ones.
+    /// Returns a usable idle connection. Closes unusable ones.
     private func idle(to server: CallServer) -> CallConnection? {
         while let connection = self.places[server]?.idle.popLast() {
             if connection.isUsable { return connection }
@@ -95,14 +95,14 @@ final class CallConnections {
         CallConnection(to: exchange.server, of: self).open(for: exchange)
     }
 
-    /// Takes back a connection that can be used again.
+    /// Takes back a connection after a call.
     func free(_ connection: CallConnection) {
         connection.rest(for: self.idleTime)
         self.places[connection.server]?.idle.append(connection)
         self.serve(connection.server)
     }
 
-    /// Handles the end of a connection, or the failure to open it. Called once for each connection.
+    /// Records that a connection has ended or could not be opened. Called once for each connection.
     func closed(_ connection: CallConnection) {
         guard self.places[connection.server] != nil else { return }
         self.places[connection.server]?.openCount -= 1

@@ -9,12 +9,12 @@ import Glibc
 #endif
 
 extension CallError {
-    /// Describes what failed on the way to a host. For an unknown error, only its type is printed: its text may contain
-    /// values of fields, or paths of the machine that built the gateway.
+    /// Describes a failure. For an unknown error, shows only its type: its text may contain secrets, or paths of the
+    /// machine that built the gateway.
     ///
     /// - Parameters:
-    ///   - proxy: The proxy on the way to the host; `nil` if the connection is direct.
-    ///   - step: The progress of the call.
+    ///   - proxy: The proxy to the host; `nil` for a direct connection.
+    ///   - step: How far the call got.
     init(
         _ error: any Error,
         of host: String,
@@ -32,7 +32,7 @@ extension CallError {
         _ proxy: String?,
         _ step: CallExchange.Step
     ) -> (Cause, String) {
-        // Before the TLS handshake the gateway communicates with the proxy alone.
+        // Before the TLS handshake, only the proxy has been contacted.
         let isAtProxy = step == .connecting || step == .tunnelling
         let host = proxy.flatMap { isAtProxy ? "the proxy \($0) on the way to \(target)" : nil } ?? target
         switch error {
@@ -44,7 +44,7 @@ extension CallError {
             return (.connection, "\(host) cannot be connected to: \(Self.system(error))")
         case let error as IOError: return (.connection, "the connection with \(host) failed: \(Self.system(error))")
         case let error as NIOSSLError: return Self.tls(error, host, step)
-        // With TLS 1.3 a server rejects a client's certificate only after the handshake.
+        // With TLS 1.3, a server rejects a client's certificate after the handshake.
         case let error as BoringSSLError: return Self.tls(reason: "\(error)", host)
         case is NIOSSLExtraError:
             return (.certificateName, "TLS with \(host) failed: its certificate is for another name")
@@ -97,8 +97,8 @@ extension CallError {
         return Self.tls(reason: "\(cause)", host)
     }
 
-    /// - Parameter text: BoringSSL's message, as in
-    ///   `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`.
+    /// - Parameter text: BoringSSL's message, e.g. `Error: 268435581 error:1000007d:SSL
+    ///   routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`.
     private static func tls(reason text: String, _ host: String) -> (Cause, String) {
         if text.utf8.contains("CERTIFICATE_REQUIRED".utf8) {
             return (.tls, "TLS with \(host) failed: it asks for a certificate of the gateway, which has none for it")

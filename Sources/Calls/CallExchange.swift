@@ -5,33 +5,33 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// A server of a provider, its TLS context and its proxy. Calls share a connection only if all three are equal.
+/// A provider's server, with TLS context and proxy. Calls to equal servers share connections.
 struct CallServer: Hashable {
     let host: String
     let port: Int
-    /// The TLS context; `nil` for plain HTTP.
+    /// The TLS context; `nil` for http.
     let tls: NIOSSLContext?
-    /// The proxy on the way; `nil` for a direct connection.
+    /// The proxy; `nil` for a direct connection.
     let proxy: OutgoingProxy?
 
     init(_ url: EndpointURL, tls: NIOSSLContext?, proxies: OutgoingProxies = OutgoingProxies()) {
-        // An IPv6 address loses its brackets.
+        // An IPv6 address in a URL is in brackets.
         self.host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         self.port = url.port ?? (url.isHTTPS ? 443 : 80)
         self.tls = tls
         self.proxy = proxies.proxy(forHost: self.host, port: self.port, isHTTPS: url.isHTTPS)
     }
 
-    /// Whether the host is an IP address.
+    /// True if the host is an IP address.
     var isAddress: Bool { (try? SocketAddress(ipAddress: self.host, port: self.port)) != nil }
 
-    /// The target of a connection: the server, or the proxy.
+    /// The host and port to connect to: the proxy's or the server's.
     var peer: (host: String, port: Int) { self.proxy.map { ($0.host, $0.port) } ?? (self.host, self.port) }
 
-    /// The address of the peer; `nil` if its host is a name.
+    /// The address to connect to; `nil` if it must be resolved.
     var peerAddress: SocketAddress? { try? SocketAddress(ipAddress: self.peer.host, port: self.peer.port) }
 
-    /// Whether calls go through a tunnel that the proxy opens. Without TLS, each request is sent to the proxy itself.
+    /// True if calls go through a tunnel. Calls without TLS are sent to the proxy itself.
     var isTunnelled: Bool { self.proxy != nil && self.tls != nil }
 
     static func == (left: Self, right: Self) -> Bool {
@@ -45,13 +45,13 @@ struct CallServer: Hashable {
     }
 }
 
-/// One request to a provider and its answer. Used on the loop of the connections only.
+/// A call in progress: one request and its answer. Confined to the loop of the connections.
 final class CallExchange: @unchecked Sendable {
     enum Step: Sendable {
-        /// All connections are in use.
+        /// The call waits for a connection.
         case waiting
         case connecting
-        /// The proxy has been asked for a tunnel to the server.
+        /// The proxy was asked for a tunnel.
         case tunnelling
         case handshaking
         /// The server may have received the request.
@@ -63,26 +63,26 @@ final class CallExchange: @unchecked Sendable {
     let body: ByteBuffer
     let deadline: NIODeadline
     private(set) var step = Step.waiting
-    /// Whether the call may use an idle connection, and be retried on a new one if the idle connection ends.
+    /// True if the call may use an idle connection, and be retried on a new connection.
     private(set) var takesKeptConnection: Bool
-    /// The connection that was opened for the call, or that sends it.
+    /// The connection that is opened for the call or sends it.
     weak var connection: CallConnection?
-    /// The caller who needs the answer.
+    /// Who needs the answer.
     let caller: ProviderCaller
-    /// Whether the limit of the server includes this call (`WaitingCalls`).
+    /// True while the call counts against the limit for its server (`WaitingCalls`).
     var isSeated = false
 
     private let bodyLimit: Int
-    /// The host for messages.
+    /// The host in messages.
     private let host: String
     private let promise: EventLoopPromise<CallAnswer>
     private var timer: Scheduled<Void>?
     private var answerHead: HTTPResponseHead?
     private var answerBody = ByteBuffer()
     private(set) var isOver = false
-    /// Whether the server may have received the request, at the first attempt or at the retry.
+    /// True if the server may have received the request in any attempt.
     private var wasSent = false
-    /// Called once, when the call is over.
+    /// Called once when the call is over.
     private var whenOver: (() -> Void)?
 
     init(_ call: OutgoingCall, to server: CallServer, _ url: EndpointURL, on loop: any EventLoop) {
@@ -96,9 +96,9 @@ final class CallExchange: @unchecked Sendable {
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "Host", value: url.authority)
-        // Without this field, any coding is acceptable (RFC 9110 12.5.3). The gateway cannot decode any coding.
+        // Without this header, servers may use any coding (RFC 9110 12.5.3). The gateway decodes none.
         headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
-        // Some providers reject requests without this field.
+        // Some providers reject requests without this header.
         if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
         headers.remove(name: "Transfer-Encoding")
         headers.remove(name: "Content-Length")
@@ -107,7 +107,7 @@ final class CallExchange: @unchecked Sendable {
         }
         var target = url.target
         if let proxy = server.proxy, !server.isTunnelled {
-            // A proxy requires the absolute form (RFC 9112 3.2.2).
+            // Requests to a proxy need the absolute form (RFC 9112 3.2.2).
             target = url.origin + url.target
             if let value = proxy.authorization { headers.add(name: "Proxy-Authorization", value: value) }
         }
@@ -119,10 +119,10 @@ final class CallExchange: @unchecked Sendable {
         )
     }
 
-    /// The answer. Its only error is `CallError`, unless the loop ends.
+    /// The answer. Fails with `CallError`, or with another error if the loop ends.
     var answer: EventLoopFuture<CallAnswer> { self.promise.futureResult }
 
-    /// Starts the time limit. Calls `whenOver` once, when the call is over.
+    /// Starts the timer for the deadline. `whenOver` is called once, when the call is over.
     func start(_ whenOver: @escaping () -> Void) {
         self.whenOver = whenOver
         self.timer = self.promise.futureResult.eventLoop.scheduleTask(deadline: self.deadline) {
@@ -135,14 +135,14 @@ final class CallExchange: @unchecked Sendable {
         if step == .sent { self.wasSent = true }
     }
 
-    /// Prepares the retry on a new connection, within the remaining time.
+    /// Prepares the retry on a new connection. The deadline stays the same.
     func startAgain() {
         self.takesKeptConnection = false
         self.connection = nil
         self.step = .waiting
     }
 
-    /// Fails the call. Ignored if the call is over.
+    /// Fails the call. Does nothing if the call is over.
     func fail(_ error: any Error) {
         guard self.end() else { return }
         let failure = CallError(
@@ -169,11 +169,11 @@ final class CallExchange: @unchecked Sendable {
         self.answerBody.writeImmutableBuffer(part)
     }
 
-    /// Ends the call with its complete answer.
+    /// Completes the call.
     ///
-    /// - Returns: Whether the connection can be used again.
+    /// - Returns: True if the connection can be used again.
     func complete() -> Bool {
-        // Status 407 comes from the proxy itself.
+        // The proxy itself answers with 407.
         if self.answerHead?.status == .proxyAuthenticationRequired, self.server.proxy != nil, !self.server.isTunnelled {
             self.fail(ProxyRefusal(status: 407))
             return false
@@ -191,12 +191,12 @@ final class CallExchange: @unchecked Sendable {
                 body: Array(self.answerBody.readableBytesView)
             )
         )
-        // After 101 the connection speaks another protocol.
+        // After 101, the connection uses another protocol.
         return head.isKeepAlive && head.status != .switchingProtocols
     }
 
-    /// The coding that makes a 200 answer unreadable (RFC 9110 8.4); `nil` for any other status. Also `nil` if the body
-    /// is valid UTF-8, because some servers name a coding, even an invalid one, without applying it.
+    /// The content coding that makes a 200 answer unreadable (RFC 9110 8.4). `nil` if the body is valid UTF-8: some
+    /// servers name a coding without applying it.
     private var answerCoding: String? {
         guard let head = self.answerHead, head.status == .ok,
             let coding = head.headers.first(name: "content-encoding"),
@@ -205,7 +205,7 @@ final class CallExchange: @unchecked Sendable {
         return coding
     }
 
-    /// Skips a byte order mark. A JSON parser "MAY ignore the presence of a byte order mark" (RFC 8259 8.1).
+    /// Skips a byte order mark, as JSON parsers may do (RFC 8259 8.1).
     private func skipByteOrderMark() {
         if self.answerBody.readableBytesView.starts(with: [0xEF, 0xBB, 0xBF]) {
             self.answerBody.moveReaderIndex(forwardBy: 3)
@@ -221,24 +221,24 @@ final class CallExchange: @unchecked Sendable {
     }
 }
 
-/// An error for a call that has reached its time limit.
+/// The call has reached its deadline.
 struct ProviderTimeout: Error {
     let step: CallExchange.Step
 }
 
-/// An error for a connection that the server closed or broke before the answer was complete.
+/// The connection ended before the answer was complete.
 struct AnswerCutShort: Error {}
 
-/// An error for an answer with more bytes than its call allows.
+/// The answer has more bytes than the call allows.
 struct AnswerTooLarge: Error {
     let limit: Int
 }
 
-/// An error for an answer with a content coding, although the request accepts no coding.
+/// The answer has a content coding, but the request accepts none.
 struct AnswerEncoded: Error {
     /// The value of `Content-Encoding`.
     let coding: String
 }
 
-/// An error for calls after the shutdown of the client.
+/// The client was shut down.
 struct CallClientEnded: Error {}

@@ -1,15 +1,15 @@
 import NIOSSL
 import Synchronization
 
-/// The TLS settings for calls to a provider: the trusted certificates, and the client certificate.
+/// The TLS settings for calls to a provider: trusted authorities and the client certificate.
 final class CallTrust: Sendable {
     private let configuration: TLSConfiguration
     private let made = Mutex<NIOSSLContext?>(nil)
 
     /// - Parameters:
-    ///   - caFile: A PEM file with the certificates to trust instead of the system's. The file is read immediately.
+    ///   - caFile: A PEM file with authorities to trust instead of the system's. Read at once.
     ///   - certificate: The PEM files of a client certificate with its issuers, and of its key.
-    /// - Throws: An error of NIOSSL for a file that cannot be used.
+    /// - Throws: An error of NIOSSL if a file cannot be used.
     init(caFile: String?, certificate: (chain: String, key: String)? = nil) throws {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
@@ -22,11 +22,11 @@ final class CallTrust: Sendable {
         self.configuration = tls
     }
 
-    /// The context of the connections; `nil` before the first call with TLS.
+    /// The TLS context; `nil` before the first call with TLS.
     var context: NIOSSLContext? { self.made.withLock { $0 } }
 
-    /// Returns the context. The first call makes it and reads the system's certificates, which is slow and fails in a
-    /// container image without certificates. Calls without TLS must not need the context.
+    /// Returns the TLS context. The first call reads the system's certificates. That is slow, and fails in an image
+    /// without certificates, so calls without TLS must not need the context.
     func makeContext() throws -> NIOSSLContext {
         try self.made.withLock { made in
             if let made { return made }

@@ -1,25 +1,24 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The URL of an endpoint of a provider: https, or http on loopback, where nobody can eavesdrop.
+/// The URL of a provider's endpoint: https, or http on loopback.
 ///
-/// Only texts that all URL parsers read alike are accepted: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2),
-/// no escapes in the host.
+/// Only URLs that all parsers read alike are accepted: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2), no
+/// escapes in the host.
 package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     /// The maximum length in bytes.
     private static let longest = 2048
 
-    /// The URL as it was given.
+    /// The URL as given.
     package let text: String
     package let isHTTPS: Bool
-    /// The host in lower case; an IPv6 address is in brackets.
+    /// The host in lower case. IPv6 addresses are in brackets.
     package let host: String
-    /// The port; `nil` for the default of the scheme.
+    /// The port; `nil` for the scheme's default port.
     package let port: Int?
 
-    /// - Parameter allowsPlainHTTP: Whether http is also accepted for hosts beyond loopback. Kratos needs it, because
-    ///   Kratos runs next to the gateway like an app.
-    /// - Throws: `EndpointURLError`, which says what is wrong and does not repeat the URL.
+    /// - Parameter allowsPlainHTTP: True to accept http for all hosts, e.g. for Kratos in a private network.
+    /// - Throws: `EndpointURLError`. Its text does not contain the URL.
     package init(_ text: String, allowsPlainHTTP: Bool = false) throws(EndpointURLError) {
         guard (1...Self.longest).contains(text.utf8.count) else {
             throw EndpointURLError(description: "it is empty or longer than \(Self.longest) bytes")
@@ -27,7 +26,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.allSatisfy(Self.isAllowed) else {
             throw EndpointURLError(description: "it has a fragment or characters that a URL cannot have")
         }
-        // All characters are ASCII, so each is one byte.
+        // All characters are ASCII: one byte each.
         let rest: Substring.UTF8View
         if text.hasPrefix("https://") {
             (self.isHTTPS, rest) = (true, text.utf8.dropFirst(8))
@@ -46,7 +45,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the host is this machine.
+    /// True if the host is this machine.
     package var isLoopback: Bool {
         let bare = self.host.hasPrefix("[") ? String(self.host.dropFirst().dropLast()) : self.host
         return bare == "localhost" || (IPAddress(bare)?.isLoopback ?? false)
@@ -55,12 +54,12 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     /// Scheme, host and port (RFC 6454).
     package var origin: String { (self.isHTTPS ? "https://" : "http://") + self.authority }
 
-    /// The value of `Host`: the host, and the port unless it is the default of the scheme (RFC 9110 7.2).
+    /// The value of `Host`. It has no port if the port is the scheme's default (RFC 9110 7.2).
     package var authority: String {
         self.host + (self.port.flatMap { $0 == (self.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? "")
     }
 
-    /// The target of a request: path and query (RFC 9112 3.2.1).
+    /// The request target: path and query (RFC 9112 3.2.1).
     package var target: String {
         let rest = self.text.utf8.dropFirst(self.isHTTPS ? 8 : 7).drop { !Self.endsAuthority($0) }
         return rest.first == UInt8(ascii: "/") ? String(Substring(rest)) : "/" + Substring(rest)
@@ -71,7 +70,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { self.text }
 
-    /// Returns true for `%` and the characters of RFC 3986 2.2 and 2.3 except `#`. Parsers disagree on `\`, e.g.
+    /// Returns whether a URL may contain this byte (RFC 3986 2.2 and 2.3, or `%`). `#` is excluded.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
@@ -107,7 +106,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The reason why a text is not the URL of a provider. Callers prepend what the URL is for.
+/// Why a text is not accepted as a provider's URL.
 package struct EndpointURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }

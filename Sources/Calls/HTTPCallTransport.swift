@@ -5,7 +5,7 @@ import Observability
 import Settings
 import Vocabulary
 
-/// Sends calls over the network, counts them, and records a span for a call whose request is traced.
+/// Sends calls over the network. Counts them, and records a span if the request is traced.
 package struct HTTPCallTransport: CallTransport {
     private let client: CallClient
     private let trust: CallTrust
@@ -14,9 +14,8 @@ package struct HTTPCallTransport: CallTransport {
     private let registry: MetricsRegistry?
 
     /// - Parameters:
-    ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS, as inside a network of containers.
-    ///   - proxies: The HTTP proxies that calls go through.
-    ///   - registry: The registry that counts the calls, under a lock because calls are rare. `nil` disables it.
+    ///   - allowsPlainHTTP: True to allow http for hosts other than loopback.
+    ///   - registry: Counts the calls; `nil` to count nothing.
     init(
         _ client: CallClient,
         trust: CallTrust,
@@ -30,7 +29,7 @@ package struct HTTPCallTransport: CallTransport {
         self.proxies = proxies
         self.registry = registry
         guard let registry else { return }
-        // Every combination of labels is a series from the start.
+        // All series exist from the start.
         for purpose in OutgoingCall.Purpose.allCases {
             for result in CallResult.allCases { _ = registry.calls(for: purpose, result) }
             _ = registry.durations(of: purpose)
@@ -74,7 +73,7 @@ package struct HTTPCallTransport: CallTransport {
                     loop.execute { exchange.fail(CancellationError()) }
                 }
             } catch {
-                // Only the end of the loop causes another error.
+                // Any other error means that the loop has ended.
                 throw (error as? CallError) ?? CallError(error, of: url.host, isUnsent: true)
             }
             self.note(call, since: began, .success(answer))
@@ -90,8 +89,7 @@ package struct HTTPCallTransport: CallTransport {
         registry.increment(registry.calls(for: purpose, .withheld))
     }
 
-    /// Counts a call that has ended, and records it as a span of the request that needed it. The span omits the URL's
-    /// query, which may contain a secret.
+    /// Counts a call, and records a span for it. The span omits the URL's query, which may contain a secret.
     private func note(
         _ call: OutgoingCall,
         since began: NIODeadline,
@@ -127,7 +125,7 @@ package struct HTTPCallTransport: CallTransport {
     }
 }
 
-/// The label of a call's result in metrics. A call that was not sent is `withheld`.
+/// The results of calls in metrics. `withheld` calls were not sent.
 private enum CallResult: String, CaseIterable {
     case ok, refused, failed, error, withheld
 }
@@ -143,7 +141,7 @@ extension MetricsRegistry {
 }
 
 extension OutgoingCall {
-    /// Whether all names and values have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that no field turns into two.
+    /// True if names and values are valid in HTTP (RFC 9110 5.1 and 5.5). No value can add a header field.
     fileprivate var hasWellFormedFields: Bool {
         self.fields.allSatisfy { name, value in
             !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }

@@ -2,13 +2,12 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Sends requests to the endpoints of a provider.
+/// Sends requests to a provider's endpoints.
 package protocol CallTransport: Sendable {
-    /// Sends a request once. A repeatable request is retried once if a reused connection ended without a byte of an
-    /// answer. Redirects are not followed. A body over the call's limit is an error. The server's certificate is
-    /// verified.
+    /// Sends a request. A repeatable request is retried once if a reused connection was lost before the answer.
+    /// Redirects are not followed. A body longer than `bodyLimit` is an error.
     func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer
-    /// Counts a call that is not sent because too many calls are under way, in total or for its client (`CallLimit`).
+    /// Counts a call that was not sent, because too many calls are in progress (`CallLimit`).
     func withhold(_ purpose: OutgoingCall.Purpose)
 }
 
@@ -16,32 +15,32 @@ extension CallTransport {
     package func withhold(_ purpose: OutgoingCall.Purpose) {}
 }
 
-/// A request to an endpoint of a provider.
+/// A request to a provider's endpoint.
 package struct OutgoingCall: Sendable {
-    /// The purpose of a call, as metrics name it.
+    /// What a call is for, as in metric labels.
     package enum Purpose: String, Sendable, CaseIterable {
         case metadata, keys, token, userinfo, introspection, revocation
-        /// Purposes of calls to Kratos: a session's owner, readiness, and the exchange of two codes for a session.
+        /// Calls to Kratos: the user of a session, readiness, the exchange of two codes for a session.
         case session, health, exchange
-        /// A call that browsers make. The gateway makes it only in `check --network`.
+        /// A page for browsers. The gateway itself requests it only in `check --network`.
         case authorization
     }
 
     package var purpose: Purpose
     package var method: String
-    /// An absolute https URL, or an http URL for loopback.
+    /// An https URL, or an http URL on loopback.
     package var url: String
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// A long body, which replaces `body` and is sent without a copy.
+    /// A long body, sent without copying it. Replaces `body`.
     package var longBody: ByteBuffer?
-    /// The size limit of the answer in bytes.
+    /// The maximum length of the answer's body in bytes.
     package var bodyLimit: Int
-    /// The time limit from the call to the end of the answer.
+    /// The time limit from the call until the end of the answer.
     package var timeLimit: Duration
-    /// The caller who needs the answer; `nil` for the caller of the current task.
+    /// Who needs the answer; `nil` for the caller of the current task.
     package var caller: ProviderCaller?
-    /// Whether the server may receive the call twice, whatever its method.
+    /// True if the server may receive the call twice, whatever the method.
     package var isHarmlessTwice = false
 
     package init(
@@ -62,7 +61,7 @@ package struct OutgoingCall: Sendable {
         self.timeLimit = timeLimit
     }
 
-    /// Whether the answer serves all clients, as metadata and keys do.
+    /// True if the answer serves all clients.
     var isShared: Bool {
         switch self.purpose {
         case .metadata, .keys, .health, .authorization: true
@@ -70,15 +69,15 @@ package struct OutgoingCall: Sendable {
         }
     }
 
-    /// Whether the provider may receive the call twice. A repeatable call changes nothing at the provider (RFC 9110
-    /// 9.2.2) and carries no proof that is valid for one request only (RFC 9449 11.1).
+    /// True if the provider may receive the call twice: the call changes nothing (RFC 9110 9.2.2) and carries no DPoP
+    /// proof. A proof is valid only once (RFC 9449 11.1).
     var isRepeatable: Bool {
         if self.isHarmlessTwice { return true }
         guard !self.fields.contains(where: { $0.name == "dpop" }) else { return false }
         switch self.purpose {
-        // Kratos ends a session and redeems codes by GET.
+        // Kratos ends sessions and redeems codes with GET.
         case .revocation, .exchange: return false
-        // Introspection only reads, although it is a POST (RFC 7662 2.1).
+        // A POST, but it only reads (RFC 7662 2.1).
         case .introspection: return true
         default: return self.method == "GET" || self.method == "HEAD"
         }
@@ -88,7 +87,7 @@ package struct OutgoingCall: Sendable {
 /// A provider's answer.
 package struct CallAnswer: Sendable {
     package var status: Int
-    /// The fields, with names in lower case.
+    /// The header fields, with names in lower case.
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
 
@@ -98,7 +97,7 @@ package struct CallAnswer: Sendable {
         self.body = body
     }
 
-    /// Returns the value of the first field with this name (lower case).
+    /// Returns the value of the first field with this name, given in lower case.
     package func field(_ name: String) -> String? {
         self.fields.first { $0.name == name }?.value
     }
@@ -109,15 +108,15 @@ package struct CallAnswer: Sendable {
     }
 }
 
-/// The reason why a call has no answer.
+/// Why a call has no answer.
 package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Cause: Sendable, Hashable {
-        /// The host's name has no address.
+        /// The host name cannot be resolved.
         case name
         case connection
-        /// The proxy on the way rejects the gateway.
+        /// The proxy refuses to connect.
         case proxy
-        /// The authority of the server's certificate is not trusted, or the certificate is not valid now.
+        /// The server's certificate is not trusted or not valid now.
         case certificate
         /// The server's certificate is for another name.
         case certificateName
@@ -130,7 +129,7 @@ package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
         case size
         case other
 
-        /// The name of the cause in spans.
+        /// The cause as shown in spans.
         package var label: String {
             switch self {
             case .certificateName: "certificate_name"
@@ -140,9 +139,9 @@ package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the request cannot have reached the provider, so that a retry is safe.
+    /// True if the provider cannot have received the request. A retry is then safe.
     package var isUnsent: Bool
-    /// The failure in words, without credentials, for logs and `check --network`.
+    /// What failed, without credentials, for logs and `check --network`.
     package var detail: String
     package var cause: Cause
 

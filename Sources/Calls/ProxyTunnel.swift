@@ -3,16 +3,16 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// Asks a proxy for a tunnel to a server (RFC 9110 9.3.6), then passes bytes on. The first handler of its channel.
+/// Opens a tunnel through a proxy (RFC 9110 9.3.6), then passes bytes on. The first handler of a channel.
 final class ProxyTunnel: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The size limit of the head of the proxy's answer in bytes.
+    /// The maximum length of the head of the proxy's answer in bytes.
     private static let longestHead = 16_384
 
-    /// The maximum number of interim answers before the final one.
+    /// The maximum number of interim answers.
     private static let mostInterims = 16
 
     private let question: String
@@ -20,7 +20,7 @@ final class ProxyTunnel: ChannelInboundHandler {
     private var interims = 0
     private var isOpen = false
     private var hasFailed = false
-    /// Adds the handlers of the connection through the tunnel.
+    /// Adds the handlers for the connection through the tunnel.
     private let whenOpen: (any Channel) throws -> Void
     private let whenFailed: (any Error) -> Void
 
@@ -63,7 +63,7 @@ final class ProxyTunnel: ChannelInboundHandler {
     /// Handles the proxy's final answer.
     private func answered(_ status: Int, hasMore: Bool, _ context: ChannelHandlerContext) {
         guard (200..<300).contains(status) else { return self.fail(ProxyRefusal(status: status), context) }
-        // The proxy must not send more yet: the server behind it waits for the gateway's first byte.
+        // The server behind the proxy waits for the gateway's first byte, so nothing may follow yet.
         guard !hasMore else { return self.fail(ProxyRefusal(status: nil), context) }
         self.isOpen = true
         self.answer = ByteBuffer()
@@ -90,10 +90,10 @@ final class ProxyTunnel: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Returns true if another answer follows this status (RFC 9110 15.2). No answer follows status 101.
+    /// Returns whether another answer follows (RFC 9110 15.2). After 101, none does.
     private static func isInterim(_ status: Int) -> Bool { (100..<200).contains(status) && status != 101 }
 
-    /// Returns the index after the empty line that ends the head.
+    /// Returns the index after the empty line at the end of the head; `nil` if the head is incomplete.
     private static func end(of bytes: ByteBufferView) -> Int? {
         var index = bytes.startIndex
         while index + 3 < bytes.endIndex {
@@ -105,7 +105,7 @@ final class ProxyTunnel: ChannelInboundHandler {
         return nil
     }
 
-    /// Returns the status in `HTTP/1.1 200 OK`; `nil` if the line has another form.
+    /// Returns the status of a line such as `HTTP/1.1 200 OK`; `nil` if it has another form.
     private static func status(_ bytes: ByteBufferView) -> Int? {
         let line = bytes.prefix { $0 != 0x0D }
         guard line.starts(with: "HTTP/1.".utf8) else { return nil }
@@ -117,13 +117,13 @@ final class ProxyTunnel: ChannelInboundHandler {
     }
 }
 
-/// An error for a proxy that does not open a tunnel.
+/// The proxy does not open a tunnel.
 struct ProxyRefusal: Error {
-    /// The status of the proxy's answer; `nil` if the answer is not HTTP or the connection ended.
+    /// The status of the proxy's answer; `nil` if there was no valid answer.
     let status: Int?
 }
 
 extension OutgoingProxy {
-    /// The value of `Proxy-Authorization` (RFC 7617); `nil` if the proxy needs no password.
+    /// The value of `Proxy-Authorization` (RFC 7617); `nil` without a password.
     var authorization: String? { self.credentials.map { "Basic " + Base64.encode($0.bytes) } }
 }

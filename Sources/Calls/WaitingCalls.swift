@@ -2,15 +2,13 @@ import AddressIntelligence
 import DequeModule
 import Sessions
 
-/// Decides which calls to the server of a provider are sent next. Sign-ins come before the token checks of requests,
-/// and clients take turns within each kind.
-///
-/// One client has a share of all connections for each kind (`CallLimit`). A quarter of all is reserved for sign-ins.
+/// The calls that wait for a connection to one server. Sign-ins come first. Clients take turns, and each may only use
+/// its share of the connections (`CallLimit`).
 struct WaitingCalls {
-    /// The waiting calls of one kind: sign-ins or requests.
+    /// The waiting calls of sign-ins, or of other requests.
     private struct Lane {
         private var lines: [AddressKey?: Deque<CallExchange>] = [:]
-        /// The clients with a line, in the order of their turns.
+        /// The clients with waiting calls, in the order of their turns.
         private var turns: Deque<AddressKey?> = []
 
         var isEmpty: Bool { self.turns.isEmpty }
@@ -28,7 +26,7 @@ struct WaitingCalls {
             self.lines[client, default: []].prepend(call)
         }
 
-        /// Removes and returns the first call that may use a connection; `nil` if none exists.
+        /// Removes and returns the next call that `admits` accepts; `nil` if there is none.
         mutating func popFirst(where admits: (CallExchange) -> Bool) -> CallExchange? {
             for _ in 0..<self.turns.count {
                 guard let client = self.turns.popFirst() else { return nil }
@@ -53,15 +51,15 @@ struct WaitingCalls {
     private var signIns = Lane()
     private var requests = Lane()
 
-    /// - Parameter limit: The maximum number of calls to the server at a time.
+    /// - Parameter limit: The maximum number of concurrent calls to the server.
     init(limit: Int) {
         self.limit = CallLimit(most: limit, kept: limit / 4)
     }
 
-    /// Whether no call waits and none is under way.
+    /// True if no call waits or is in progress.
     var isUnused: Bool { self.isEmpty && self.limit.count == 0 }
 
-    /// Whether no call waits.
+    /// True if no call waits.
     var isEmpty: Bool { self.signIns.isEmpty && self.requests.isEmpty }
 
     /// Records that a call gets a connection.
@@ -78,17 +76,17 @@ struct WaitingCalls {
         self.limit.end(call.caller)
     }
 
-    /// Adds a call to the end of its client's line.
+    /// Adds a call behind the other calls of its client.
     mutating func append(_ call: CallExchange) {
         if call.caller.isRequest { self.requests.append(call) } else { self.signIns.append(call) }
     }
 
-    /// Puts a call first, because its turn has already come.
+    /// Puts a call back in front, because its turn has already come.
     mutating func prepend(_ call: CallExchange) {
         if call.caller.isRequest { self.requests.prepend(call) } else { self.signIns.prepend(call) }
     }
 
-    /// Removes and returns the call whose turn it is; `nil` if no waiting call may use a connection.
+    /// Removes and returns the next call that may use a connection; `nil` if there is none.
     mutating func popFirst() -> CallExchange? {
         let limit = self.limit
         let admits = { (call: CallExchange) in call.isSeated || limit.admits(call.caller) }

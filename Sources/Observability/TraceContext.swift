@@ -4,7 +4,7 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
     @usableFromInline package let high: UInt64
     @usableFromInline package let low: UInt64
 
-    /// `nil` if the id is all zero, which is invalid.
+    /// `nil` if both halves are 0.
     @inlinable @inline(__always)
     package init?(high: UInt64, low: UInt64) {
         guard high | low != 0 else { return nil }
@@ -12,7 +12,7 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
         self.low = low
     }
 
-    /// Reads an id of 32 lower-case hexadecimal digits; `nil` if the text is not an id.
+    /// Reads an id; `nil` unless the text is 32 lower-case hexadecimal digits, not all 0.
     package init?(_ text: UnsafeBufferPointer<UInt8>) {
         guard text.count == 32, let base = text.baseAddress, let high = TraceContext.number(base, digits: 16),
             let low = TraceContext.number(base + 16, digits: 16)
@@ -23,20 +23,20 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
     @usableFromInline package var description: String { TraceContext.text(self.high) + TraceContext.text(self.low) }
 }
 
-/// The trace and the span that a request comes from, as in its field `traceparent` (W3C Trace Context 3.2).
+/// The trace and parent span of a request, from its header `traceparent` (W3C Trace Context 3.2).
 ///
 /// ```
 /// 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 /// version, trace id, id of the sender's span, flags
 /// ```
 package struct TraceContext: Sendable, Hashable {
-    /// The length of a field of version 00.
+    /// The length of a value of version 00.
     package static let length = 55
-    /// The flag of a sender that may have recorded its span.
+    /// The `sampled` flag: the sender may have recorded its span.
     package static let sampledFlag: UInt8 = 1
 
     package let trace: TraceID
-    /// The span of the sender, never 0.
+    /// The id of the sender's span, never 0.
     package let span: UInt64
     package let flags: UInt8
 
@@ -50,10 +50,10 @@ package struct TraceContext: Sendable, Hashable {
     @inline(__always)
     package var isSampled: Bool { self.flags & Self.sampledFlag != 0 }
 
-    /// Reads the value of a field; `nil` if it is malformed and must be ignored (3.2.2.5 and 4.3).
+    /// Reads the value of `traceparent`; `nil` if it is malformed and must be ignored (3.2.2.5 and 4.3).
     ///
-    /// If the version is unknown, only the parts of version 00 are read, and only the sampling flag is used (3.2.4). A
-    /// later version may add parts after a hyphen.
+    /// Versions after 00 may have further parts after a hyphen. Of these versions, only the ids and the sampled flag
+    /// are used (3.2.4).
     package init?(_ value: UnsafeBufferPointer<UInt8>) {
         guard value.count >= Self.length, let base = value.baseAddress, base[2] == 0x2D, base[35] == 0x2D,
             base[52] == 0x2D, let version = Self.number(base, digits: 2), version != 0xFF
@@ -71,7 +71,7 @@ package struct TraceContext: Sendable, Hashable {
         self.flags = version == 0 ? known : known & Self.sampledFlag
     }
 
-    /// Reads up to 16 lower-case hexadecimal digits; `nil` if another byte is among them.
+    /// Reads up to 16 lower-case hexadecimal digits; `nil` if any other byte is found.
     @inline(__always)
     static func number(_ base: UnsafePointer<UInt8>, digits: Int) -> UInt64? {
         var number: UInt64 = 0
@@ -102,16 +102,16 @@ package struct TraceContext: Sendable, Hashable {
     }
 }
 
-/// Decides once per request whether its trace is recorded. Unless the parent's sender decides (`followsParent`), the id
-/// of the trace decides, so that all samplers with equal ratios agree.
+/// Decides whether a trace is recorded. If `followsParent` is false or a trace begins here, the trace id decides, so
+/// that samplers with equal ratios agree.
 @usableFromInline
 package struct TraceSampler: Sendable, Equatable {
-    /// Traces whose random bits are below this are not recorded. At `TraceSampler.all`, no trace is recorded.
+    /// Traces whose random bits are below this number are not recorded.
     @usableFromInline let threshold: UInt64
-    /// True if a span with a parent follows the sampling decision of the parent's sender.
+    /// True if the sender's sampling decision applies to spans with a parent.
     package let followsParent: Bool
 
-    /// The upper limit of the random bits, the last seven bytes of an id.
+    /// The upper bound of the random bits (the last seven bytes of a trace id).
     private static let all: UInt64 = 1 << 56
 
     /// - Parameter ratio: The share of traces that are recorded, from 0 to 1.
@@ -121,19 +121,19 @@ package struct TraceSampler: Sendable, Equatable {
         self.followsParent = followsParent
     }
 
-    /// True if traces may begin here. With a ratio of 0, only traces with a parent are recorded.
+    /// True if traces may begin here. False with a ratio of 0.
     package var beginsTraces: Bool { self.threshold < Self.all }
 
-    /// True if any span may ever be recorded.
+    /// True if any span may be recorded.
     package var recordsAny: Bool { self.beginsTraces || self.followsParent }
 
-    /// Returns whether a trace that begins here is recorded.
+    /// Returns whether to record a trace that begins here.
     ///
-    /// - Parameter low: The second half of the trace's id.
+    /// - Parameter low: The lower half of the trace id.
     @inlinable @inline(__always)
     package func samples(_ low: UInt64) -> Bool { low & (1 &<< 56 &- 1) >= self.threshold }
 
-    /// Returns whether a span whose parent is `context` is recorded.
+    /// Returns whether to record a span with this parent.
     @inline(__always)
     package func samples(below context: TraceContext) -> Bool {
         self.followsParent ? context.isSampled : self.samples(context.trace.low)

@@ -1,6 +1,6 @@
 package import ArgumentParser
 
-/// The commands for operators, in the order in which the help lists them.
+/// The commands for operators, in the order of the help.
 package enum OperatorCommands {
     package static let all: [any ParsableCommand.Type] = [
         InitCommand.self, CheckCommand.self, ExplainCommand.self, ReloadCommand.self, HealthcheckCommand.self,

@@ -1,6 +1,6 @@
 /// Escaping of text for HTML pages.
 package enum HTMLText {
-    /// Returns `text` escaped for element content and quoted attribute values.
+    /// Escapes a text for element content and quoted attribute values.
     package static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

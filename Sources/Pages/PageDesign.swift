@@ -6,14 +6,14 @@ import Glibc
 
 /// The design of the gateway's pages, and their languages.
 package struct PageDesign: Sendable, Equatable {
-    /// A background colour with the colour of the text on it.
+    /// A background colour, with the colour for text on it.
     package struct Colour: Sendable, Equatable {
         /// The colour as `#` and six hexadecimal digits.
         package let text: String
-        /// Black or white, whichever has more contrast. The contrast is 4.5 or more on every colour (WCAG 2.2, 1.4.3).
+        /// Black or white, whichever has the higher contrast. It is at least 4.5 on any colour (WCAG 2.2, 1.4.3).
         let ink: String
 
-        /// - Parameter text: A text such as `#1f5fbf`. The result is `nil` if the text has another form.
+        /// - Parameter text: A colour such as `#1f5fbf`. Returns `nil` for any other form.
         package init?(_ text: String) {
             let digits = text.utf8.dropFirst()
             guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
@@ -21,7 +21,7 @@ package struct PageDesign: Sendable, Equatable {
                 let value = Int(text.dropFirst(), radix: 16)
             else { return nil }
             self.text = text
-            // The relative luminance (WCAG 2.2). Both inks have equal contrast at 0.179.
+            // The relative luminance (WCAG 2.2). At 0.179, black and white have equal contrast.
             func light(_ shift: Int) -> Double {
                 let part = Double((value >> shift) & 0xFF) / 255
                 return part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4)
@@ -31,14 +31,14 @@ package struct PageDesign: Sendable, Equatable {
         }
     }
 
-    /// An image that is embedded in pages, for example the logo or the icon.
+    /// An image embedded in pages, e.g. the logo.
     package struct Logo: Sendable, Equatable {
         /// The maximum size in bytes.
         package static let largest = 65_536
 
         let url: String
 
-        /// - Parameter bytes: A PNG, JPEG, GIF, WebP or SVG image. The result is `nil` for anything else.
+        /// - Parameter bytes: A PNG, JPEG, GIF, WebP or SVG image. Returns `nil` for anything else.
         package init?(_ bytes: [UInt8]) {
             let type: String? =
                 switch bytes.prefix(16) {
@@ -56,7 +56,7 @@ package struct PageDesign: Sendable, Equatable {
 
         private init(svg: String) { self.url = "data:image/svg+xml;base64,\(Base64.encode(Array(svg.utf8)))" }
 
-        /// Returns the default icon, an open door.
+        /// Returns the default icon: an open door.
         static func door(_ colour: String, ink: String) -> Logo {
             Logo(
                 svg:
@@ -68,31 +68,31 @@ package struct PageDesign: Sendable, Equatable {
     /// The path prefix of the gateway's own pages.
     package static let ownPages = "/.sallyport/"
 
-    /// The prefix of the gateway's own pages if a proxy forwards only the paths of oauth2-proxy.
+    /// A prefix before `ownPages`, for proxies that only forward the paths of oauth2-proxy.
     package static let oauth2ProxyBase = "/oauth2"
 
-    /// The prefix of the gateway's own paths in links and redirects: empty, or `oauth2ProxyBase`.
+    /// The prefix of the gateway's own paths: empty or `oauth2ProxyBase`.
     package var base = ""
     private let name: String?
     private let logo: Logo?
     private let icon: Logo
     private let supportURL: String?
-    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if none is configured.
+    /// Where users change their passwords (`/.well-known/change-password`); `nil` if not configured.
     package let changePasswordURL: String?
     private let templates: [WebPage.Kind: PageTemplate]
     private let style: String
     let styleDigest: String
-    /// The languages. Never empty. The first is for browsers that request none of them.
+    /// The languages. Never empty. Browsers that request none of them get the first.
     package let languages: [PageLanguage]
 
     /// - Parameters:
     ///   - name: The site's name.
-    ///   - icon: The icon in the browser's tab. `nil` for a door in `colour`.
-    ///   - supportURL: The page on which users get help.
-    ///   - changePasswordURL: The page on which users change their passwords.
-    ///   - templates: The frames by kind of page. `.page` applies to kinds without a frame of their own.
-    ///   - style: CSS rules to append to the gateway's stylesheet.
-    ///   - languages: The languages. Must not be empty.
+    ///   - icon: The icon in the browser's tab; `nil` for a door in `colour`.
+    ///   - supportURL: Where users get help.
+    ///   - changePasswordURL: Where users change their passwords.
+    ///   - templates: Templates by kind of page. `.page` applies to kinds without a template.
+    ///   - style: Further CSS rules.
+    ///   - languages: Must not be empty.
     package init(
         name: String? = nil,
         logo: Logo? = nil,
@@ -124,25 +124,25 @@ package struct PageDesign: Sendable, Equatable {
     /// The icon in browsers' tabs, as a `data:` URL.
     package var iconURL: String { self.icon.url }
 
-    /// Returns a writer of pages in the language at this position. If none exists, the first language is used.
+    /// Returns a writer for the language at `position`, or for the first language if there is none.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
     }
 
-    /// Returns a writer of pages in the language that a browser requests.
+    /// Returns a writer for the language that a browser requests.
     ///
-    /// - Parameter field: The value of `Accept-Language`. `nil` if the browser sends none.
+    /// - Parameter field: The value of `Accept-Language`; `nil` if it is missing.
     package func writer(accepting field: String?) -> PageWriter {
         var field = field ?? ""
         return self.writer(field.withUTF8 { self.languages.position(accepting: $0) })
     }
 
-    /// Returns the path at which browsers find a link's target. Only the gateway's own pages get the prefix `base`.
+    /// Returns the path for a link to `target`. Adds `base` to the gateway's own pages.
     package func path(_ target: String) -> String {
         target.hasPrefix(Self.ownPages) ? self.base + target : target
     }
 
-    /// - Parameter site: The text to show for the site if it has no name.
+    /// - Parameter site: The text to show for a site without a name.
     func rendered(_ page: WebPage, in language: PageLanguage, of site: String?) -> String {
         let template = self.templates[page.kind] ?? self.templates[.page] ?? .included
         return template.rendered { placeholder in
@@ -167,23 +167,23 @@ package struct PageDesign: Sendable, Equatable {
         return name.isEmpty ? "" : "<p class=\"brand\">\(name)</p>\n"
     }
 
-    /// Returns the support link. Like links to the sign-in page, it opens outside any HTML frame.
+    /// Returns the support link. It leaves an enclosing frame, as links to the sign-in page do.
     private func support(_ language: PageLanguage) -> String {
         guard let supportURL else { return "" }
         let label = HTMLText.escaped(language.text(.pageSupport))
         return "\n<p class=\"support\"><a href=\"\(HTMLText.escaped(supportURL))\" target=\"_top\">\(label)</a></p>"
     }
 
-    /// Returns the SHA-256 digest in padded base64, as a content security policy needs it (CSP3 2.3.1).
+    /// Returns the SHA-256 digest for a content security policy, in padded base64 (CSP3 2.3.1).
     static func digest(_ text: String) -> String { Base64.encode(SHA256.digest(Array(text.utf8)).bytes) }
 }
 
-/// Writes the gateway's pages in one design and one language.
+/// Writes pages in one design and language.
 package struct PageWriter: Sendable {
     private let design: PageDesign
     /// The language of the pages.
     package let language: PageLanguage
-    /// The host, shown if the site has no name. `nil` if no host is known.
+    /// The host, shown for a site without a name; `nil` if unknown.
     private var site: String?
 
     init(design: PageDesign, language: PageLanguage?) {
@@ -194,19 +194,19 @@ package struct PageWriter: Sendable {
     /// Returns the HTML document of a page.
     package func html(_ page: WebPage) -> String { self.design.rendered(page, in: self.language, of: self.site) }
 
-    /// Returns this writer for pages of a host.
+    /// Returns a writer for pages of this host.
     package func on(_ host: String?) -> PageWriter {
         var writer = self
         writer.site = host
         return writer
     }
 
-    /// See `PageDesign.changePasswordURL`.
+    /// Where users change their passwords; `nil` if not configured.
     package var changePasswordURL: String? { self.design.changePasswordURL }
 
-    /// See `PageDesign.path(_:)`.
+    /// Returns the path for a link to `target`. Adds the design's `base` to the gateway's own pages.
     package func path(_ target: String) -> String { self.design.path(target) }
 
-    /// The digest of the stylesheet, for the content security policy.
+    /// The digest of the stylesheet for the content security policy.
     package var styleDigest: String { self.design.styleDigest }
 }

@@ -1,10 +1,10 @@
 /// The texts of the pages in one language.
 package struct PageLanguage: Sendable, Equatable {
-    /// The language's tag (RFC 5646), such as `en` or `pt-BR`, as it appears in pages.
+    /// The language tag (RFC 5646), e.g. `en` or `pt-BR`.
     package let tag: String
     private var texts: [String: String]
 
-    /// The languages that the gateway includes. The first has every text.
+    /// The included languages. English, the first, has every text.
     package static let included = [Self.english, .german, .french, .spanish]
 
     /// The names of all texts, in the order of `sallyport texts`.
@@ -12,7 +12,7 @@ package struct PageLanguage: Sendable, Equatable {
         PageText.allCases.map(\.rawValue)
         + RefusalTopic.allCases.flatMap { topic in RefusalTopic.Part.allCases.map { topic.key($0) } }
 
-    /// - Parameter table: Lines of `name: text`.
+    /// - Parameter table: Lines of the form `name: text`.
     init(tag: String, table: String) {
         self.tag = tag
         self.texts = [:]
@@ -22,36 +22,36 @@ package struct PageLanguage: Sendable, Equatable {
         }
     }
 
-    /// Creates a language with texts of the operator.
+    /// Makes a language with texts of the operator.
     ///
-    /// - Parameters:
-    ///   - texts: The texts by name. Missing texts come from the included language with this tag, or from English.
+    /// - Parameter texts: Texts by name. Missing texts come from the included language with this tag, or from English.
     package init(tag: String, texts: [String: String]) {
         let base = Self.included.first { $0.tag == tag } ?? .english
         self.tag = tag
         self.texts = base.texts.merging(texts) { $1 }
     }
 
-    /// The text with this name, with its placeholders. `nil` if there is no such text.
+    /// The text with this name, including its placeholders; `nil` if there is none.
     package subscript(key: String) -> String? { self.texts[key] }
 
-    /// Returns a text with its placeholders replaced by `values`, as plain text.
+    /// Returns a plain text, with `values` instead of its placeholders.
     package func text(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
         Self.filled(self.texts[text.rawValue] ?? "", values) { $0 }
     }
 
-    /// Returns a text with its placeholders replaced by `values`, as markup. Everything is escaped. Each value is
-    /// emphasised, and has its own direction, so that it cannot reverse the text around it.
+    /// Returns an HTML text, with `values` instead of its placeholders. Texts and values are escaped. Values are
+    /// emphasised, and `dir="auto"` keeps them from reversing the text around them.
     package func html(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
         Self.filled(HTMLText.escaped(self.texts[text.rawValue] ?? ""), values) {
             "<strong dir=\"auto\">\(HTMLText.escaped($0))</strong>"
         }
     }
 
-    /// Returns one of the texts of a refusal's page, as plain text.
+    /// Returns a text of a refusal's page.
     package func text(_ topic: RefusalTopic, _ part: RefusalTopic.Part) -> String { self.texts[topic.key(part)] ?? "" }
 
-    /// Returns a wait in seconds, or in whole minutes above 90 seconds. Always 2 or more, so only the plural is needed.
+    /// Returns a wait in seconds or, above 90 seconds, in minutes. The number is at least 2: texts need only the
+    /// plural.
     package func wait(seconds: Int) -> String {
         let seconds = max(2, seconds)
         return seconds <= 90
@@ -59,7 +59,7 @@ package struct PageLanguage: Sendable, Equatable {
             : self.text(.waitMinutes, ["count": String((seconds + 59) / 60)])
     }
 
-    /// Returns a duration in whole days, hours or minutes. Always 2 or more, so only the plural is needed.
+    /// Returns a duration in days, hours or minutes. The number is at least 2: texts need only the plural.
     package func time(_ duration: Duration) -> String {
         let minutes = max(2, Int(duration.components.seconds / 60))
         let (text, count): (PageText, Int) =
@@ -69,7 +69,7 @@ package struct PageLanguage: Sendable, Equatable {
         return self.text(text, ["count": String(count)])
     }
 
-    /// The direction of the language's script, `rtl` or `ltr`, for the attribute `dir`.
+    /// The direction of the language's script: `rtl` or `ltr`.
     package var direction: String {
         let parts = self.tag.lowercased().split(separator: "-").map(String.init)
         if let script = parts.dropFirst().first(where: { $0.utf8.count == 4 }) {
@@ -78,7 +78,7 @@ package struct PageLanguage: Sendable, Equatable {
         return parts.first.map(Self.rightToLeft.contains) == true ? "rtl" : "ltr"
     }
 
-    /// The languages that are usually written from right to left. `rightToLeftScripts` lists the scripts (ISO 15924).
+    /// Languages and scripts (ISO 15924) that are written from right to left.
     private static let rightToLeft: Set<String> = [
         "ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi",
     ]
@@ -86,7 +86,7 @@ package struct PageLanguage: Sendable, Equatable {
         "adlm", "arab", "aran", "hebr", "nkoo", "rohg", "syrc", "thaa",
     ]
 
-    /// Returns the names of the placeholders in a text, without braces.
+    /// Returns the names of the placeholders in a text.
     package static func placeholders(in text: String) -> Set<String> {
         var names: Set<String> = []
         var rest = text[...]
@@ -97,7 +97,7 @@ package struct PageLanguage: Sendable, Equatable {
         return names
     }
 
-    /// Replaces each placeholder once, so that a value with braces stays unchanged.
+    /// Replaces each placeholder once. Values may therefore contain braces.
     private static func filled(
         _ text: String,
         _ values: KeyValuePairs<String, String>,
@@ -116,11 +116,11 @@ package struct PageLanguage: Sendable, Equatable {
 }
 
 extension [PageLanguage] {
-    /// The maximum number of bytes of `Accept-Language` that are read. Browsers send only a handful of languages.
+    /// How many bytes of `Accept-Language` are read at most.
     private static let longestField = 256
 
-    /// Returns the position of the language that a browser requests, or 0 if none matches (RFC 9110 12.5.4, with the
-    /// lookup of RFC 4647 3.4: `de` serves `de-AT`). Allocates nothing, because it runs on every page load.
+    /// Returns the position of the language that a browser requests, or 0 if there is none (RFC 9110 12.5.4). `de` also
+    /// serves `de-AT` (RFC 4647 3.4). Allocates nothing, because it runs for every page.
     ///
     /// - Parameter field: The value of `Accept-Language`.
     package func position(accepting field: UnsafeBufferPointer<UInt8>) -> Int {
@@ -142,7 +142,7 @@ extension [PageLanguage] {
         return best.position
     }
 
-    /// Returns the position of the language with this tag, or with the longest prefix of this tag.
+    /// Returns the position of the language with this tag, or with its longest prefix.
     private func position(of tag: Range<Int>, in field: UnsafeBufferPointer<UInt8>) -> Int? {
         var best: (position: Int, length: Int)?
         for (position, language) in self.enumerated() {
@@ -164,7 +164,7 @@ extension [PageLanguage] {
         return lower..<upper
     }
 
-    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if it is missing, 0 if it is malformed.
+    /// Returns a weight such as `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if missing, 0 if malformed.
     private static func weight(_ field: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int {
         guard !range.isEmpty else { return 1000 }
         var digits = Self.trimmed(field, (range.lowerBound + 1)..<range.upperBound)

@@ -1,30 +1,30 @@
 import Vocabulary
 
-/// The frame of a page: a document with placeholders such as `{{content}}`. The values that replace them are markup.
+/// A template for pages: an HTML document with placeholders such as `{{content}}`.
 package struct PageTemplate: Sendable, Equatable {
     /// A placeholder in a template.
     package enum Placeholder: String, CaseIterable, Sendable {
-        /// The page's language, for the attribute `lang`.
+        /// The language, for the attribute `lang`.
         case language
-        /// The direction of the page language's script, `ltr` or `rtl`, for the attribute `dir`.
+        /// The direction of the script, `ltr` or `rtl`, for the attribute `dir`.
         case direction
         /// The page's title.
         case title
-        /// The page's title and the site's name or host, for `title`, as in tabs, histories and password managers.
+        /// The page's title and the site's name or host, for the element `title`.
         case windowTitle = "window_title"
         /// The site's name (`pages.name`).
         case name
-        /// The stylesheet and the icon, as elements for the head.
+        /// The stylesheet and the icon, for the head.
         case style
-        /// The logo, or the name if there is no logo.
+        /// The logo or, without a logo, the site's name.
         case brand
-        /// The content of the page: texts, forms and links.
+        /// The page's texts, forms and links.
         case content
         /// The link to `pages.support_url`.
         case support
     }
 
-    /// The reason why a text is not a valid template, as words to follow `found`.
+    /// Why a text is not a valid template. The sentence follows the word "found".
     package struct Fault: Error, Equatable {
         package let sentence: String
 
@@ -42,14 +42,13 @@ package struct PageTemplate: Sendable, Equatable {
 
     /// The maximum size of a template in bytes.
     package static let longest = 65_536
-    /// The placeholders that must appear in every template exactly once. Without one of them, the page would not work,
-    /// or a screen reader would not read it.
+    /// The placeholders that a template must contain exactly once. Pages and screen readers need them.
     private static let required: [Placeholder] = [.language, .style, .content]
-    /// The elements that browsers neither run nor apply because of the pages' content security policy.
+    /// The elements that the pages' content security policy forbids.
     private static let forbidden = ["<script", "<style", "<link", "<base", "<iframe", "<object"]
 
-    /// - Throws: `Fault` for an unknown or unclosed placeholder, a required placeholder that is missing or repeated, or
-    ///   an element that the pages' policy forbids.
+    /// - Throws: `Fault` for an unknown or unclosed placeholder, a missing or repeated required placeholder, or a
+    ///   forbidden element.
     package init(_ text: String) throws(Fault) {
         var parts: [Part] = []
         var rest = text[...]
@@ -79,7 +78,7 @@ package struct PageTemplate: Sendable, Equatable {
         self.parts = parts
     }
 
-    /// Creates a template from parts that are known to be valid.
+    /// Makes a template from valid parts.
     private init(parts: [Part]) {
         self.parts = parts
     }
@@ -95,7 +94,7 @@ package struct PageTemplate: Sendable, Equatable {
         return text
     }
 
-    /// The default frame.
+    /// The default template.
     package static let included = PageTemplate(parts: [
         .text("<!DOCTYPE html>\n<html lang=\""), .placeholder(.language), .text("\" dir=\""),
         .placeholder(.direction),

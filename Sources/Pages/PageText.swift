@@ -1,5 +1,5 @@
-/// The texts of the pages, by the names that translations use (`Texts/`). Words in braces are placeholders such as
-/// `{host}`.
+/// The texts of pages. The raw values are their names in translations (`Texts/`). The texts may contain placeholders
+/// such as `{host}`.
 package enum PageText: String, CaseIterable, Sendable {
     case signInTitle = "sign_in.title"
     case signInHost = "sign_in.host"
@@ -96,7 +96,7 @@ package enum PageText: String, CaseIterable, Sendable {
     case formSignIn = "form.sign_in"
 }
 
-/// The topic of a refusal's page. Each topic has three texts: `refusal.<topic>.title`, `.event` and `.advice`.
+/// The kinds of refusal pages. Each has three texts: `refusal.<topic>.title`, `.event` and `.advice`.
 package enum RefusalTopic: String, CaseIterable, Sendable {
     case crossSite = "cross_site"
     case ambiguousAddress = "ambiguous_address"
@@ -149,9 +149,9 @@ package enum RefusalTopic: String, CaseIterable, Sendable {
 
     package enum Part: String, CaseIterable, Sendable {
         case title
-        /// The event, in one sentence.
+        /// What happened, in one sentence.
         case event
-        /// The advice to the user.
+        /// What the user can do.
         case advice
     }
 

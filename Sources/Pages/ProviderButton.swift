@@ -1,20 +1,20 @@
-/// The link on a sign-in page that leads to a provider.
+/// A link to a provider on the sign-in page.
 package struct ProviderButton: Sendable, Equatable {
-    /// The name of the provider, as plain text.
+    /// The provider's name as plain text.
     package let label: String
     private let brand: ProviderBrand?
     private let image: PageDesign.Logo?
 
     /// - Parameters:
-    ///   - brand: The brand whose mark is shown. `nil` to show the first letter of the label.
-    ///   - image: The image that replaces the mark. `nil` to show the mark.
+    ///   - brand: The brand whose mark is shown; `nil` for the label's first letter.
+    ///   - image: An image to show instead of the mark; `nil` for none.
     package init(label: String, brand: ProviderBrand? = nil, image: PageDesign.Logo? = nil) {
         self.label = label
         self.brand = brand
         self.image = image
     }
 
-    /// The mark as markup. Screen readers skip it, because the label already names the provider.
+    /// The mark as HTML. Screen readers skip it, because the text names the provider.
     private var mark: String {
         if let image { return #"<img class="mark" src="\#(image.url)" alt="">"# }
         if let brand { return brand.mark }
@@ -22,12 +22,12 @@ package struct ProviderButton: Sendable, Equatable {
         return #"<span class="mark" aria-hidden="true">\#(letter)</span>"#
     }
 
-    /// Returns the link as markup.
+    /// Returns the link as HTML.
     ///
     /// - Parameters:
-    ///   - text: The link's plain text, which contains the label.
-    ///   - note: The note below the text. `nil` if there is no note.
-    ///   - isAway: True to mark the provider as one that does not answer at the moment.
+    ///   - text: The link's plain text. It should contain the label.
+    ///   - note: A note below the text; `nil` for none.
+    ///   - isAway: True if the provider does not answer at the moment.
     package func html(leadingTo path: String, text: String, note: String? = nil, isAway: Bool = false) -> String {
         let small = note.map { "<small>\(HTMLText.escaped($0))</small>" } ?? ""
         let start = #"<a class="provider" href="\#(HTMLText.escaped(path))"\#(isAway ? " data-away" : "")>"#
@@ -35,7 +35,7 @@ package struct ProviderButton: Sendable, Equatable {
     }
 }
 
-/// Well-known providers, identified by their usual names in settings and by their issuers.
+/// Well-known providers, recognized by their names in the settings or by their issuers.
 package enum ProviderBrand: String, CaseIterable, Sendable {
     case google, apple, github, microsoft, gitlab, okta, keycloak
 
@@ -50,7 +50,7 @@ package enum ProviderBrand: String, CaseIterable, Sendable {
         self = found
     }
 
-    /// Returns whether this host belongs to the brand's issuers.
+    /// Returns whether a host belongs to the brand.
     private func owns(_ host: String) -> Bool {
         switch self {
         case .google: host == "accounts.google.com"
@@ -59,12 +59,12 @@ package enum ProviderBrand: String, CaseIterable, Sendable {
         case .microsoft: host == "login.microsoftonline.com"
         case .gitlab: host == "gitlab.com"
         case .okta: host.hasSuffix(".okta.com") || host.hasSuffix(".okta-emea.com")
-        // Each operator of Keycloak uses a separate host.
+        // Keycloak has no common host.
         case .keycloak: false
         }
     }
 
-    /// The name that people use for the brand.
+    /// The brand's usual name.
     package var label: String {
         switch self {
         case .google: "Google"
@@ -77,7 +77,7 @@ package enum ProviderBrand: String, CaseIterable, Sendable {
         }
     }
 
-    /// A simple mark that needs no licence: shapes in the text's colour or in plain colours.
+    /// A mark of simple shapes. It needs no licence.
     var mark: String {
         let shapes =
             switch self {

@@ -1,7 +1,6 @@
 /// The stylesheet of all pages.
 enum Stylesheet {
-    /// The rules. Each colour scheme defines its colours once. All pairs of text and background have a contrast of 4.5
-    /// or more (WCAG 2.2, 1.4.3).
+    /// The rules. Every text has a contrast of at least 4.5 to its background (WCAG 2.2, 1.4.3).
     static let included = """
         :root{color-scheme:light dark;--on:#fff;--ground:#f3f5f8;--sheet:#fff;--line:#d5dbe3;--field:#7b8794;--ink:#1a2129;\
         --soft:#566270;--accent:#1f5fbf;--deep:#184a96;--alert:#c62828;--tint:#fdeeee;--link:#184a96;font:100%/1.5 system-ui,sans-serif}

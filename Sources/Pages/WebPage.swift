@@ -1,7 +1,7 @@
-/// One of the gateway's pages: the content of its frame (`PageTemplate`). Pages use no external resources, support
-/// light and dark schemes, phones and desktops, and work without scripts.
+/// One of the gateway's pages. Pages work without scripts and external resources, in light and dark schemes, and on
+/// phones.
 package struct WebPage: Sendable {
-    /// The kind of a page. The raw value is the name of its template's file in `pages.templates_dir`.
+    /// The kinds of pages. The raw value is the file name of a template in `pages.templates_dir`.
     package enum Kind: String, CaseIterable, Sendable {
         case login
         case confirm
@@ -9,23 +9,23 @@ package struct WebPage: Sendable {
         case sessions
         case signOut = "sign-out"
         case signedOut = "signed-out"
-        /// Any other page. Its template also applies to kinds without a template of their own.
+        /// Any other page. Its template also applies to kinds without a template.
         case page
     }
 
     package var kind: Kind
-    /// The window title and the first heading, as plain text.
+    /// The title as plain text, for the window and the first heading.
     package var title: String
-    /// The content below the heading, as markup. All text in it is already escaped.
+    /// The content below the heading, as HTML. Texts in it must be escaped.
     package var content: String
-    /// The page's only script. `nil` if it has none.
+    /// The page's only script; `nil` for none.
     package var script: Script?
-    /// A script that browsers run because the page's policy contains its digest. Its text never varies. The script
-    /// reads variable values from the attributes of its element (`document.currentScript.dataset`).
+    /// A script that the page's policy allows by its digest. The text must be constant, so variable values are `data-`
+    /// attributes (`document.currentScript.dataset`).
     package struct Script: Sendable {
-        /// The text of the script. It must not contain `</`.
+        /// The text. It must not contain `</`.
         let text: String
-        /// The `data-` attributes: their names without that prefix, and their values before escaping.
+        /// The `data-` attributes: names without `data-`, and unescaped values.
         let data: [(name: String, value: String)]
 
         package init(_ text: String, data: [(name: String, value: String)] = []) {
@@ -38,7 +38,7 @@ package struct WebPage: Sendable {
             return "<script\(attributes)>\(self.text)</script>"
         }
 
-        /// The SHA-256 digest of the script in padded base64, for the content security policy (CSP3 2.3.1).
+        /// The digest for the content security policy.
         package var digest: String { PageDesign.digest(self.text) }
     }
 

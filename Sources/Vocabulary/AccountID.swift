@@ -1,10 +1,10 @@
-/// The ids of users whose accounts at several providers are linked (`accounts.link`): `acc_` and 32 characters of
-/// base64url. An account id names one person in every realm. Providers' ids of this form are rejected.
+/// Ids of users with linked accounts at several providers (`accounts.link`): `acc_` and 32 characters of base64url.
+/// An account id names one person in every realm. A provider's id of this form is rejected.
 package enum AccountID {
     private static let mark = "acc_"
     private static let length = 32
 
-    /// Returns the id for 24 bytes in base64url, the output of a keyed hash.
+    /// Returns the account id for a keyed hash of 24 bytes in base64url.
     package static func id(_ encoded: String) -> String { self.mark + encoded }
 
     /// Returns whether a text has the form of an account id.

@@ -1,7 +1,7 @@
 /// An Argon2 password hash (RFC 9106) as a PHC string: `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`, with salt and hash
 /// in unpadded base64.
 ///
-/// The memory must be 1 MiB to 256 MiB, and at most 1 GiB in all passes, so that no sign-in overloads the machine.
+/// Limits the load of a sign-in: the memory must be 1 MiB to 256 MiB, and memory times passes at most 1 GiB.
 package struct Argon2Hash: Sendable, Equatable {
     package enum Variant: String, Sendable, CaseIterable {
         case argon2id, argon2i
@@ -19,12 +19,12 @@ package struct Argon2Hash: Sendable, Equatable {
     private static let memories: ClosedRange<UInt32> = 1024...262_144
     private static let mostWork: UInt64 = 1 << 20
     private static let mostLanes: UInt32 = 64
-    /// The allowed lengths in characters: salts of 8 to 64 bytes, and hashes of 16 to 64 bytes (`hashLengths`).
+    /// The lengths in base64 characters: salts of 8 to 64 bytes, hashes of 16 to 64 bytes.
     private static let saltLengths = 11...86
     private static let hashLengths = 22...86
 
     package let variant: Variant
-    /// 0x13, or 0x10 for hashes from before 2016. Such hashes may omit the version.
+    /// 19 (0x13), or 16 for hashes from before 2016. A hash without `v=` has version 16.
     package let version: UInt32
     /// The memory in KiB.
     package let memory: UInt32
@@ -35,7 +35,7 @@ package struct Argon2Hash: Sendable, Equatable {
     /// The hash in base64.
     package let hash: String
 
-    /// - Throws: `Flaw`, which says how to fix the form or the cost.
+    /// - Throws: `Flaw` if the text is not an Argon2 hash or its cost is out of range.
     package init(_ text: String) throws(Flaw) {
         var parts = text.split(separator: "$", omittingEmptySubsequences: false)[...]
         guard text.utf8.count <= Self.longest, parts.popFirst()?.isEmpty == true, let name = parts.popFirst(),
@@ -67,7 +67,7 @@ package struct Argon2Hash: Sendable, Equatable {
                     + "e.g. m=65536,t=3,p=4"
             )
         }
-        // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). The minimum memory suffices for 64 lanes.
+        // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). 64 lanes fit into the minimum memory.
         guard (1...Self.mostLanes).contains(self.lanes) else {
             throw Flaw(fix: "choose p from 1 to \(Self.mostLanes)")
         }

@@ -9,7 +9,7 @@ package enum AssuranceLevel: String, Sendable, Hashable, CaseIterable, Comparabl
     /// Two factors, including a hardware key that resists phishing.
     case aal3
 
-    /// The levels that a configuration may require.
+    /// The levels that settings may require.
     package static let demandable: [AssuranceLevel] = [.aal1, .aal2, .aal3]
 
     /// Makes the level that `text` names. Any other text is `aal0`: an unknown level never satisfies a requirement.

@@ -1,8 +1,7 @@
-/// Collects elements during one turn of an event loop, to process them together. The memory is reused in the next turn,
-/// because the system's allocator is slow for allocations of this size. Confined to its loop.
+/// Collects elements during one turn of an event loop, to process them together. Confined to its loop.
 ///
-/// The class is inlinable, because other modules would otherwise not specialise it. Swift specialises `package` types
-/// only if they are usable from inline.
+/// The arrays are reused, because allocating them in each turn would be slow. Everything is inlinable, so that other
+/// modules can specialise the class.
 @usableFromInline
 package final class Batch<Element> {
     @usableFromInline var elements: [Element] = []
@@ -14,13 +13,13 @@ package final class Batch<Element> {
 
     @inlinable package func append(_ element: Element) { self.elements.append(element) }
 
-    /// Removes all elements and calls `body` with each. Elements that `body` adds wait for the next call.
+    /// Calls `body` with each element and removes all. Elements that `body` appends wait for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
         if self.elements.isEmpty { return }
         var taken: [Element] = []
         swap(&taken, &self.elements)
         swap(&self.elements, &self.spare)
-        // Popped one by one, because iterating would retain each element, and then emptying the array would cost more.
+        // Popping moves each element out. Iterating would retain each element and leave the array to be emptied.
         taken.reverse()
         while let element = taken.popLast() { body(element) }
         self.spare = taken

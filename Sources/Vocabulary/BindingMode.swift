@@ -1,15 +1,16 @@
-/// The binding of a transfer token or live session to its device: Auth0's `none`, `ip` and `asn`, and two combinations.
+/// How a transfer token or live session is bound to its device: Auth0's `none`, `ip` and `asn`, and two combinations.
 package enum BindingMode: String, Sendable, CaseIterable {
     case none, ip, asn
-    /// An equal address (`IPAddress.key`) or, after a change of the address family, an equal ASN.
+    /// The addresses must have equal keys (`IPAddress.key`). If the address family changed, the ASNs must be equal
+    /// instead.
     case ipDualStack = "ip_dual_stack"
-    /// An equal address (`IPAddress.key`) or an equal ASN.
+    /// The addresses must have equal keys (`IPAddress.key`), or the ASNs must be equal.
     case ipOrASN = "ip_or_asn"
 
     /// The modes that compare anything (all except `none`).
     package static let judged = Self.allCases.filter { $0 != .none }
 
-    /// True if the mode compares autonomous system numbers, for which a source must be configured.
+    /// True if the mode compares autonomous system numbers. A source of ASNs must then be configured.
     package var comparesNetworks: Bool {
         switch self {
         case .none, .ip: false

@@ -4,19 +4,19 @@ import Synchronization
 package struct TracedCall: Sendable {
     /// The service that was called.
     package enum Callee: Sendable {
-        /// An endpoint of a provider, with the origin and path of its URL and the status of its answer.
+        /// An endpoint of a provider: the origin and path of its URL, and the status of its answer.
         case provider(method: String, origin: String, path: String, status: Int?)
-        /// The session store, with the name of the operation.
+        /// The session store.
         case store(operation: String)
     }
 
     package var callee: Callee
-    /// The purpose of the call, as in the labels of metrics.
+    /// The purpose of the call, as in metric labels.
     package var purpose: String
     /// The start in nanoseconds of the machine's monotonic clock.
     package var began: UInt64
     package var ended: UInt64
-    /// The reason for the failure, as a label of metrics or a reason id; `nil` if the call has succeeded.
+    /// Why the call failed, as a metric label or reason id; `nil` if it succeeded.
     package var failure: String?
 
     package init(_ callee: Callee, for purpose: String, began: UInt64, ended: UInt64, failure: String? = nil) {
@@ -28,10 +28,9 @@ package struct TracedCall: Sendable {
     }
 }
 
-/// The trace of the request for which a task works. Calls of the task, and of tasks that it starts, are recorded as
-/// children of the request's span.
+/// Records the calls made for one request as children of the request's span. Tasks inherit it as a task-local value.
 ///
-/// Work for which several requests wait belongs to the request that began it.
+/// If several requests wait for the same call, it is recorded for the request that started the call.
 package struct CallTrace: Sendable {
     @TaskLocal private static var ofTask: CallTrace?
     /// True once any trace was made. Until then, `current` skips the lookup of the task-local value.

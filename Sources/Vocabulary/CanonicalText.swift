@@ -1,7 +1,6 @@
 @_spi(_Unicode) import Swift
 
-// Swift compares texts by canonical equivalence, and exposes its own normalization as `_nfc` and `_nfd`. Foundation's
-// methods would require Foundation.
+// `_nfc` and `_nfd` are the standard library's own normalization. The public alternative would require Foundation.
 extension String {
     /// The text in Unicode's normalization form C (UAX #15), in which `é` is one code point.
     package var composed: String {
@@ -19,8 +18,7 @@ extension String {
         return String(scalars)
     }
 
-    /// Another encoding of this text: its composed form or, if it is composed already, its decomposed form; `nil` if
-    /// both forms are equal.
+    /// The text in the other normalization form: NFC, or NFD if it is in NFC already; `nil` if both forms are equal.
     package var twin: String? {
         let (composed, decomposed) = (self.composed, self.decomposed)
         guard self.utf8.elementsEqual(composed.utf8) else { return composed }
@@ -31,8 +29,7 @@ extension String {
 }
 
 extension StringProtocol {
-    /// The text without invisible characters at its ends: white space of every kind, and zero-width marks. Keyboards,
-    /// contacts and documents add such characters.
+    /// The text without white space and zero-width characters at its ends. Such characters often come with pasted text.
     package var withoutInvisibleEnds: String {
         var scalars = self.unicodeScalars[...]
         while let last = scalars.last, last.isInvisible { scalars.removeLast() }

@@ -1,8 +1,8 @@
 /// A name from a certificate (`subjectAltName`, RFC 5280 4.2.1.6), normalised for comparison: an email address, a DNS
 /// name, or a URI such as a SPIFFE ID.
 ///
-/// The characters determine the kind: a URI has a `:`, an email address an `@` and no `:`, a DNS name neither. A name
-/// that a certificate declares as another kind is rejected, so that a DNS name is never read as an email address.
+/// A name with `:` is a URI, any other name with `@` is an email address, and all others are DNS names. If the
+/// certificate declares another kind, the name is rejected. A DNS name is therefore never read as an email address.
 package struct CertificateName: Hashable, Sendable {
     /// The kinds of names that rules can compare.
     package enum Kind: Sendable {
@@ -11,14 +11,14 @@ package struct CertificateName: Hashable, Sendable {
         case uri
     }
 
-    /// The name in visible ASCII characters. DNS names and the domains of email addresses are in lower case, because
-    /// their case has no meaning (RFC 5280 7.2, 7.5).
+    /// The name in visible ASCII characters. DNS names and the domains of email addresses are in lower case (RFC 5280
+    /// 7.2, 7.5).
     package let text: String
 
     /// The maximum length in bytes.
     private static let longest = 2048
 
-    /// Reads a name from a certificate; `nil` if the bytes are not a name of this kind.
+    /// Reads a name from a certificate; `nil` if the bytes are not a name of the declared kind.
     package init?(_ kind: Kind, _ bytes: some Collection<UInt8>) {
         guard let name = CertificateName(bytes), name.kind == kind else { return nil }
         self = name

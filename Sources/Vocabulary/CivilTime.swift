@@ -13,8 +13,7 @@ package struct CivilTime: Sendable, Equatable {
 
     /// - Parameter seconds: The seconds since 1970-01-01T00:00:00Z.
     package init(seconds: Int64) {
-        // The conversion follows H. Hinnant's "chrono-compatible low-level date algorithms": years begin in March, so
-        // that the leap day is the last one.
+        // From H. Hinnant's "chrono-compatible low-level date algorithms". Their years begin in March.
         let days = Self.floored(seconds, 86_400)
         let time = Int(seconds - days * 86_400)
         let shifted = days + 719_468

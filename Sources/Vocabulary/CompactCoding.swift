@@ -4,8 +4,8 @@ package struct CompactFormatError: Error, Sendable, Hashable {
     @usableFromInline package init() {}
 }
 
-/// Writes values in sequence: numbers as LEB128, strings and lists preceded by their count. The output has no names and
-/// no types, so the reader must know the order.
+/// Writes values without names or types: numbers as LEB128, strings and lists preceded by their count. The reader must
+/// know the order of the values.
 @usableFromInline
 package struct CompactWriter {
     package private(set) var bytes: [UInt8] = []
@@ -28,14 +28,14 @@ package struct CompactWriter {
         self.bytes.append(UInt8(rest))
     }
 
-    /// Writes a zigzag number, so that small negative numbers are short, too.
+    /// Writes a number in zigzag encoding. Small negative numbers are as short as small positive ones.
     package mutating func write(_ value: Int64) {
         self.write(UInt64(bitPattern: (value << 1) ^ (value >> 63)))
     }
 
     package mutating func write(_ text: String) {
         var text = text
-        // Copies the whole buffer at once.
+        // One copy of the whole buffer, instead of one byte at a time.
         text.withUTF8 { utf8 in
             self.write(UInt64(utf8.count))
             self.bytes.append(contentsOf: utf8)
@@ -130,7 +130,7 @@ package struct CompactReader {
         return self.bytes[self.position..<end]
     }
 
-    /// Calls `read` and returns the bytes that it has read.
+    /// Returns the bytes that `read` consumes.
     mutating func taken(
         by read: (inout CompactReader) throws(CompactFormatError) -> Void
     ) throws(CompactFormatError) -> ArraySlice<UInt8> {
@@ -159,7 +159,7 @@ package struct CompactReader {
         return values
     }
 
-    /// Reads a number of bytes or elements. It cannot exceed the remaining bytes, because no element is empty.
+    /// Reads a number of bytes or elements. Throws if it exceeds the number of remaining bytes.
     @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }

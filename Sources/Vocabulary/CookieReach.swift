@@ -1,10 +1,11 @@
-/// The requests with which browsers send the gateway's cookies of a host.
+/// Which requests carry the gateway's cookies of a host.
 package enum CookieReach: Sendable, Hashable {
-    /// Like `site`, but over plain HTTP, without `Secure`. Only for loopback, or if the operator allows plain HTTP.
+    /// Like `site`, but without `Secure`, for plain HTTP. Only for loopback, or if the operator allows plain HTTP.
     case plain
-    /// Requests of the same site, and links to it (`SameSite=Lax`).
+    /// Requests from the same site, and navigations from links on other sites (`SameSite=Lax`).
     case site
-    /// Also frames and requests of other sites, with a cookie jar per site (`SameSite=None; Partitioned`).
+    /// All requests, including those in frames of other sites. Browsers keep separate cookies for each embedding site
+    /// (`SameSite=None; Partitioned`).
     case partitioned
 
     /// True if the cookies have the attribute `Secure`.
@@ -12,8 +13,8 @@ package enum CookieReach: Sendable, Hashable {
 
     private static let prefixes = ["__Host-", "__Secure-"]
 
-    /// Returns the name of the cookie for a configured name such as `__Host-sallyport`. Without `Secure`, the prefix
-    /// `__Host-` or `__Secure-` is removed, because browsers would reject the cookie (RFC 6265bis 4.1.3).
+    /// Returns the cookie's name. Without `Secure`, the prefix `__Host-` or `__Secure-` is removed: browsers would
+    /// reject the cookie (RFC 6265bis 4.1.3).
     package func name(_ configured: String) -> String {
         guard !self.isSecure else { return configured }
         var name = configured.utf8[...]

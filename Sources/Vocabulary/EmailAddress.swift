@@ -1,7 +1,7 @@
-/// An email address, compared without regard to the case of ASCII letters. Other letters are not folded, so that a name
-/// in another script that looks like an ASCII name is a different name.
+/// An email address, compared without regard to the case of ASCII letters. Other letters are not folded: look-alikes in
+/// another script remain different.
 package struct EmailAddress: Hashable, Sendable {
-    /// The maximum length in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
+    /// The maximum length in bytes: 64 before the `@` and 255 after it (RFC 5321 4.5.3.1).
     private static let longest = 320
 
     /// The part before the `@`, folded.
@@ -9,8 +9,8 @@ package struct EmailAddress: Hashable, Sendable {
     /// The part after the `@`, folded.
     package let domain: [UInt8]
 
-    /// `nil` unless the text has exactly one `@` with something on both sides, is not damaged, and has no blank or
-    /// control byte (CVE-2026-40574).
+    /// `nil` unless the text has exactly one `@` with text on both sides. Damaged texts, blanks and control bytes are
+    /// rejected, too (CVE-2026-40574).
     package init?(_ text: String) {
         let parts = Self.folded(text).split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
         guard text.utf8.count <= Self.longest, parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty,

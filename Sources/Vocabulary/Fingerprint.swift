@@ -1,8 +1,8 @@
-/// A short name of a token in logs: the first 50 bits of the hash that indexes the token's record, in ten characters of
+/// A short name of a token for logs: 50 bits of the hash under which the token is stored, in ten characters of
 /// lower-case base32 (RFC 4648 6).
 ///
-/// Gateways with equal secrets use the same fingerprint for a token. It does not reveal the token, and only readers of
-/// the logs can link it to a record. A session has the fingerprint of its token.
+/// All gateways with the same secret log the same fingerprint. It does not reveal the token. A session has the
+/// fingerprint of its token.
 package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
     /// The number of characters.
     package static let length = 10
@@ -31,7 +31,7 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
         self.bits = bits << 14
     }
 
-    /// Writes the ten characters to `target`, which must have room for them.
+    /// Writes the ten characters to `target`.
     package func write(to target: UnsafeMutablePointer<UInt8>) {
         let (characters, target) = (self.characters, UnsafeMutableRawPointer(target))
         target.storeBytes(of: characters.first, as: UInt64.self)
@@ -40,7 +40,7 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
 
     /// The characters in memory order: the first eight, and the last two.
     package var characters: (first: UInt64, last: UInt16) {
-        // Spreads the upper 40 bits into eight numbers, one per byte: halves, quarters, eighths.
+        // Spreads the upper 40 bits into eight numbers of five bits, one per byte.
         var numbers = self.bits >> 24
         numbers = numbers & 0xFFFFF | (numbers >> 20) << 32
         numbers = numbers & 0x0000_03FF_0000_03FF | (numbers & 0x000F_FC00_000F_FC00) << 6
@@ -56,7 +56,7 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
 
     /// Returns the characters for eight numbers below 32: `a` to `z`, then `2` to `7`.
     private static func characters(_ numbers: UInt64) -> UInt64 {
-        // Has the highest bit set in each byte whose number is 26 or more.
+        // The highest bit of each byte is set if its number is 26 or more.
         let isDigit = (numbers &+ 0x6666_6666_6666_6666) & 0x8080_8080_8080_8080
         let letters = numbers &+ 0x6161_6161_6161_6161
         return letters &- (isDigit >> 7) &* UInt64(UInt8(ascii: "a") + 26 - UInt8(ascii: "2"))

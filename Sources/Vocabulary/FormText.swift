@@ -1,8 +1,8 @@
 /// Names and values of `application/x-www-form-urlencoded` (WHATWG URL 5.1). `&` separates pairs, the first `=`
 /// separates name and value, and `+` is a space.
 package enum FormText {
-    /// Returns the pairs in order, without empty ones. Broken escapes are kept unchanged, and bytes that are not UTF-8
-    /// are replaced, so that every query can be read.
+    /// Returns the pairs in order, without empty ones. Never fails: broken escapes are kept, and bytes that are not
+    /// UTF-8 are replaced.
     package static func pairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)] {
         func text(_ bytes: Part) -> String {
             String(decoding: PercentCoding.decode(bytes, plusIsSpace: true, isStrict: false) ?? [], as: UTF8.self)

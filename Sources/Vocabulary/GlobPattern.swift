@@ -6,12 +6,12 @@ package struct GlobPattern: Sendable, Equatable {
         self.bytes = Array(text.utf8)
     }
 
-    /// Returns whether the pattern matches the whole text, byte by byte. The time is at most the product of both
-    /// lengths.
+    /// Returns whether the pattern matches the whole text, byte by byte. The time is at most proportional to the
+    /// product of both lengths.
     package func matches(_ text: String) -> Bool {
         let text = Array(text.utf8)
         var (position, next) = (0, 0)
-        // The position of the last `*` in the pattern. `retry` is where its match ends in the text.
+        // The position of the last `*` in the pattern. `retry` is the end of its match in the text.
         var star: Int?
         var retry = 0
         while position < text.count {

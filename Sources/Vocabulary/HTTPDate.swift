@@ -25,7 +25,7 @@ package enum HTTPDate {
         guard clock.count == 3, (0...31).contains(day), clock.allSatisfy({ (0...60).contains($0) }) else { return nil }
         let days = CivilTime.days(year: year, month: Int64(month) + 1, day: day)
         let time = UnixTime(seconds: days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2])
-        // Writing the time again checks all other rules, such as the day of the week.
+        // Writing the time again also validates the day of the week and the length of the month.
         return self.text(time) == text ? time : nil
     }
 }

@@ -1,4 +1,4 @@
-/// Hexadecimal digits. Upper and lower case are equivalent when read (RFC 3986 2.1, RFC 9112 7.1).
+/// Hexadecimal digits. Reading ignores their case (RFC 3986 2.1, RFC 9112 7.1).
 package enum Hexadecimal {
     /// Returns the value of a digit; `nil` for any other byte.
     @inlinable @inline(__always)
@@ -15,7 +15,7 @@ package enum Hexadecimal {
         return high &<< 4 | low
     }
 
-    /// Returns the byte of the `%XX` at `index` of `count` bytes; `nil` unless two digits follow the `%`.
+    /// Returns the byte that the `%XX` at `index` encodes; `nil` unless two digits follow the `%`.
     @inlinable @inline(__always)
     package static func escape(_ bytes: UnsafePointer<UInt8>, at index: Int, _ count: Int) -> UInt8? {
         guard index &+ 2 < count else { return nil }

@@ -1,10 +1,10 @@
-/// A JSON document in a binary encoding. Only the requested parts are decoded, because a provider may store much about
-/// a user, and a request needs little of it.
+/// A JSON document in a binary encoding. Reading one value decodes only this value: a provider may store much more
+/// about a user than a request needs.
 ///
-/// Each value is encoded as a byte for its kind, followed by its content in the form of `CompactWriter`. The members of
-/// an object are sorted by name, so that equal documents have equal bytes.
+/// Each value is encoded as a byte for its kind, followed by its content as `CompactWriter` writes it. Objects are
+/// sorted by member name. Equal documents therefore have equal bytes.
 package struct JSONDocument: Sendable, Hashable {
-    /// The maximum depth. Documents of providers have only a few levels.
+    /// The maximum depth.
     private static let maxDepth = 64
 
     private enum Kind {
@@ -18,7 +18,7 @@ package struct JSONDocument: Sendable, Hashable {
         static let object: UInt8 = 7
     }
 
-    /// The bytes; empty for null, the most frequent document of metadata.
+    /// The bytes. They are empty for null, the most frequent document.
     private let bytes: [UInt8]
 
     package init(_ value: JSONValue) {
@@ -31,8 +31,7 @@ package struct JSONDocument: Sendable, Hashable {
         self.init(written: writer.bytes[...])
     }
 
-    /// - Parameter written: The whole document. It is copied, because it may be a part of a larger array, or have spare
-    ///   capacity.
+    /// - Parameter written: The whole document. It is copied, to release a larger array or unused capacity.
     private init(written: ArraySlice<UInt8>) {
         self.bytes = written == [Kind.null] ? [] : written.withUnsafeBufferPointer { Array($0) }
     }

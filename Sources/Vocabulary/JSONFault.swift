@@ -1,5 +1,4 @@
-/// The reason why bytes are not accepted as JSON. JSON is read strictly and with limited depth. The raw value completes
-/// a sentence whose subject names the bytes, such as "The body".
+/// Why bytes are rejected as JSON. The raw value completes a sentence that begins with a noun such as "The body".
 package enum JSONFault: String, Error, Sendable {
     case empty = "is empty"
     case byteOrderMark = "begins with a byte order mark (BOM), which JSON must not have"
@@ -11,6 +10,6 @@ package enum JSONFault: String, Error, Sendable {
     case number = "has a number that is too large"
     case rest = "has more text after its JSON"
     case syntax = "is not JSON"
-    /// The JSON is not an object, but an object is required.
+    /// The JSON is valid, but not an object.
     case noObject = "is JSON, but not an object"
 }

@@ -1,23 +1,23 @@
-/// Writes and reads JSON (RFC 8259). The reader rejects repeated member names, as OAuth and JOSE require (RFC 6749 3.1,
-/// RFC 7515 4). Foundation's decoder accepts them and picks one value.
+/// Writes and reads JSON (RFC 8259). The reader rejects repeated member names (RFC 6749 3.1, RFC 7515 4). Foundation's
+/// decoder would pick one of the values.
 package enum JSONText {
-    /// Returns the document in UTF-8 with members sorted by name, so that equal values have equal bytes.
+    /// Returns the document in UTF-8. Members are sorted by name: equal values have equal bytes.
     package static func encode(_ value: JSONValue) -> [UInt8] {
         var json = JSONWriter()
         json.write(value)
         return json.bytes
     }
 
-    /// The treatment of half a surrogate pair in a text, such as `"\ud83d"`. Programs that cut texts between UTF-16
-    /// units write it, and the grammar allows it (RFC 8259 8.2). It is always rejected in a member's name.
+    /// What to do with half a surrogate pair in a string, such as `"\ud83d"` (RFC 8259 8.2). Programs write it if they
+    /// cut texts between UTF-16 units. Member names with it are always rejected.
     package enum LoneSurrogates: Sendable {
         case refused
-        /// The half is replaced by U+FFFD. Different texts may become equal, so texts with U+FFFD identify no user.
+        /// The half is replaced by U+FFFD. Different texts may become equal, so the result identifies no user.
         case replaced
     }
 
-    /// Returns the value of a document; `nil` unless it is one JSON value in UTF-8, at most `maxDepth` levels deep,
-    /// without repeated members.
+    /// Returns the value of a document; `nil` if it is not valid JSON in UTF-8, is more than `maxDepth` levels deep, or
+    /// repeats a member.
     package static func decode(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -26,9 +26,9 @@ package enum JSONText {
         try? self.read(bytes, maxDepth: maxDepth, loneSurrogates: loneSurrogates).get()
     }
 
-    /// Returns the members of a document that is an object, read as by `decode`.
+    /// Returns the members of a document whose value is an object.
     ///
-    /// - Throws: The reason why the bytes are not accepted, such as `noObject`.
+    /// - Throws: Why the bytes are rejected, e.g. `noObject` if the value is not an object.
     package static func object(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -39,7 +39,7 @@ package enum JSONText {
         return members
     }
 
-    /// Returns the value of a document, or the reason why `decode` does not accept it.
+    /// Returns the value of a document, or why it is rejected.
     package static func read(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -54,14 +54,14 @@ package enum JSONText {
 
 /// A recursive-descent parser with limited depth for one document. The caller limits the length and owns the bytes.
 private struct JSONReader {
-    /// The initial capacity, enough for a usual header or set of claims.
+    /// The initial capacity of the outermost object. It suffices for most headers and claims.
     private static let usualMembers = 12
 
     private let maxDepth: Int
     private let loneSurrogates: JSONText.LoneSurrogates
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
-    /// The first violation that has its own fault; `nil` if only the grammar is violated.
+    /// The first violation of a rule; `nil` if only the grammar is violated.
     private var brokenRule: JSONFault?
 
     init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int, _ loneSurrogates: JSONText.LoneSurrogates) {
@@ -82,7 +82,7 @@ private struct JSONReader {
         let isBlank = self.bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         if isBlank { return .empty }
         if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return .byteOrderMark }
-        // JSON begins with two ASCII characters, so a zero byte there means UTF-16, UTF-32 or no text at all.
+        // JSON begins with two ASCII characters. A zero byte there indicates UTF-16 or UTF-32.
         if String(validating: self.bytes, as: UTF8.self) == nil || self.bytes.prefix(2).contains(0) { return .encoding }
         return self.bytes.contains(0) ? .null : .syntax
     }
@@ -131,7 +131,7 @@ private struct JSONReader {
         var members: [String: JSONValue] = [:]
         self.position += 1
         if self.skip(UInt8(ascii: "}")) { return .object(members) }
-        // Only the outermost object reserves capacity: a document may contain thousands of small objects.
+        // Smaller objects reserve no capacity, because a document may contain thousands of them.
         if depth == 0 { members.reserveCapacity(Self.usualMembers) }
         repeat {
             self.skipBlanks()
@@ -183,7 +183,7 @@ private struct JSONReader {
         return .number(number)
     }
 
-    /// Returns the integer of a text of digits after an optional minus; `nil` if an `Int64` cannot represent it.
+    /// Reads digits after an optional minus; `nil` if the number does not fit into `Int64`.
     private static func integer(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         var value: Int64 = 0
@@ -208,7 +208,7 @@ private struct JSONReader {
         var content: [UInt8] = []
         self.position += 1
         while true {
-            // Most texts are one run without an escape.
+            // Most strings have no escapes.
             let (run, isASCII) = self.plainRun()
             guard let byte = self.next else { return nil }
             self.position += 1
@@ -232,7 +232,7 @@ private struct JSONReader {
         }
     }
 
-    /// Consumes and returns the bytes up to the next quote, backslash or control character, and whether all are ASCII.
+    /// Consumes and returns the bytes up to the next quote, backslash or control character.
     private mutating func plainRun() -> (UnsafeBufferPointer<UInt8>, isASCII: Bool) {
         var (end, seen) = (self.position, UInt8(0))
         while end < self.bytes.count {
@@ -266,7 +266,7 @@ private struct JSONReader {
         }
     }
 
-    /// Reads the second half of a surrogate pair if it follows; otherwise reads nothing and returns `nil`.
+    /// Reads the second half of a surrogate pair. Returns `nil` and reads nothing if no second half follows.
     private mutating func lowSurrogate(after high: UInt32) -> UInt32? {
         let start = self.position
         if high < 0xDC00, self.literal(#"\u"#, .null) != nil, let low = self.codeUnit(), (0xDC00...0xDFFF).contains(low)

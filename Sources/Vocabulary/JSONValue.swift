@@ -1,4 +1,4 @@
-/// A JSON value (RFC 8259), such as a provider's claims about a user or an endpoint's answer.
+/// A JSON value (RFC 8259).
 package enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -8,9 +8,9 @@ package enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Returns the member `name` of an object; `nil` if it is absent or null, and for all other values.
+    /// Returns the member `name` of an object; `nil` if the member is absent or null, or the value is not an object.
     ///
-    /// Many servers write null for unknown values. Only JSON Merge Patch gives null another meaning (`removes`).
+    /// Many servers write null for unknown values. JSON Merge Patch distinguishes null and absent: use `removes`.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self, let value = members[name], value != .null else { return nil }
         return value
@@ -47,9 +47,8 @@ package enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// Returns the value at a path of member names; `nil` if none exists. A step applies to each element of a list: at
-    /// `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`. Elements without the member
-    /// are left out, and nested lists are flattened.
+    /// Returns the value at a path of member names; `nil` if there is none. In a list, the path applies to each
+    /// element: at `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`.
     package func value(at path: [String]) -> JSONValue? { self.value(at: path[...]) }
 
     private func value(at path: ArraySlice<String>) -> JSONValue? {

@@ -1,4 +1,4 @@
-/// Writes one JSON value (RFC 8259) piece by piece, for documents that do not need a `JSONValue`.
+/// Writes one JSON value (RFC 8259) piece by piece, without building a `JSONValue`.
 ///
 /// ```
 /// json.object { json in
@@ -11,12 +11,12 @@ package struct JSONWriter {
     package private(set) var bytes: [UInt8] = []
     /// True while the current object or array is empty.
     private var isFirst = true
-    /// True if a member's name was just written and its value is next.
+    /// True after a member's name, until its value is written.
     private var followsName = false
 
     package init() { self.bytes.reserveCapacity(1024) }
 
-    /// Begins a member of an object; its value must be written next. The name must not need escapes.
+    /// Writes a member's name. The caller must write its value next. The name must not need escapes.
     package mutating func name(_ name: StaticString) {
         self.beginMember()
         self.bytes.append(UInt8(ascii: "\""))
@@ -31,14 +31,14 @@ package struct JSONWriter {
         self.write(text)
     }
 
-    /// Writes an object whose members `write` writes.
+    /// Writes an object. `write` writes its members.
     package mutating func object<Failure>(
         _ write: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
         try self.nested(UInt8(ascii: "{"), UInt8(ascii: "}"), write)
     }
 
-    /// Writes an array whose elements `write` writes.
+    /// Writes an array. `write` writes its elements.
     package mutating func array<Failure>(
         _ write: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
@@ -58,7 +58,7 @@ package struct JSONWriter {
         self.bytes.append(utf8: flag ? "true" : "false")
     }
 
-    /// Writes any value. The members of objects are sorted by name, so that equal values have equal bytes.
+    /// Writes any value. Members are sorted by name: equal values have equal bytes.
     package mutating func write(_ value: JSONValue) {
         switch value {
         case .null: self.writeNull()
@@ -94,13 +94,13 @@ package struct JSONWriter {
         self.bytes.append(utf8: number.isFinite ? String(number) : "null")
     }
 
-    /// Writes a string of UTF-8.
+    /// Writes a string that is given in UTF-8.
     mutating func write(_ text: UnsafeBufferPointer<UInt8>) {
         self.beginValue()
         self.append(text)
     }
 
-    /// Begins a member of an object with any name in UTF-8; its value must be written next.
+    /// Writes a member's name, given in UTF-8. The caller must write its value next.
     mutating func name(_ name: UnsafeBufferPointer<UInt8>) {
         self.beginMember()
         self.append(name)

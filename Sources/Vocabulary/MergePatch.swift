@@ -1,6 +1,6 @@
 /// JSON Merge Patch (RFC 7396): objects are merged, `null` removes a member, and other values replace old ones.
 extension JSONValue {
-    /// Returns this value after the patch (RFC 7396 2). Only lists in the result may contain `null` members.
+    /// Returns this value after the patch (RFC 7396 2). The result has `null` members only inside lists.
     package func merged(with patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var members: [String: JSONValue] = [:]
@@ -17,7 +17,7 @@ extension JSONValue {
         return changes[name] == .null
     }
 
-    /// Returns the smallest patch that turns this value into `wanted`. Neither value may have a `null` member.
+    /// Returns the smallest patch that turns this value into `wanted`. Neither value may contain `null` members.
     package func patch(to wanted: JSONValue) -> JSONValue {
         guard case .object(let present) = self, case .object(let members) = wanted else { return wanted }
         var changes: [String: JSONValue] = [:]
@@ -28,8 +28,8 @@ extension JSONValue {
         return .object(changes)
     }
 
-    /// Returns the paths of the members that a patch changes, e.g. `session_transfer.enforce_device_binding`, with
-    /// their new values, sorted by path. An empty object is treated as a value.
+    /// Returns the path of each changed member, e.g. `session_transfer.enforce_device_binding`, with its new value,
+    /// sorted by path. Empty objects are included.
     package func leaves(below path: String = "") -> [(path: String, value: JSONValue)] {
         guard case .object(let members) = self, path.isEmpty || !members.isEmpty else { return [(path, self)] }
         return members.sorted { $0.key < $1.key }.flatMap { name, value in
@@ -37,7 +37,7 @@ extension JSONValue {
         }
     }
 
-    /// Returns this patch without the members that have equal values in `complete`, at any depth.
+    /// Returns this patch without the members that `complete` has with equal values, at any depth.
     package func without(defaultsOf complete: JSONValue) -> JSONValue {
         guard case .object(let members) = self else { return self }
         var kept: [String: JSONValue] = [:]

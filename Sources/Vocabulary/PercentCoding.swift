@@ -7,14 +7,14 @@ package enum PercentCoding {
         bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: true) }
     }
 
-    /// Decodes the bytes once like most apps (WHATWG URL 1.3): a `%` without two hexadecimal digits is kept unchanged.
+    /// Decodes the bytes once like most apps (WHATWG URL 1.3): keeps a `%` without two hexadecimal digits.
     ///
     /// - Parameter plusIsSpace: True if `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func leniently(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8] {
         bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: false) } ?? []
     }
 
-    /// Decodes contiguous bytes; `nil` if `isStrict` and a `%` lacks its digits.
+    /// Decodes contiguous bytes; `nil` if `isStrict` and a `%` is not followed by two hexadecimal digits.
     static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool, isStrict: Bool) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
@@ -38,7 +38,7 @@ package enum PercentCoding {
         return decoded
     }
 
-    /// Percent-encodes all bytes of `text` except the unreserved ones (RFC 3986 2.3), for use as a query value.
+    /// Percent-encodes all bytes of `text` except the unreserved ones (RFC 3986 2.3).
     package static func encoded(_ text: String) -> String {
         var encoded: [UInt8] = []
         for byte in text.utf8 {
@@ -49,8 +49,7 @@ package enum PercentCoding {
 }
 
 extension Collection<UInt8> {
-    /// Passes the bytes as contiguous memory. Generic code is not specialised across modules and would make indirect
-    /// calls for each byte.
+    /// Passes the bytes as contiguous memory. Generic code of another module would make an indirect call for each byte.
     func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         self.withContiguousStorageIfAvailable(body) ?? Array(self).withUnsafeBufferPointer(body)
     }

@@ -62,8 +62,8 @@ extension UnixTime {
     }
 }
 
-/// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`. The text up to the second is cached,
-/// because consecutive log lines are mostly from the same second.
+/// Writes RFC 3339 times in UTC with milliseconds, e.g. `2026-11-21T06:17:00.123Z`. Reuses the text of the last second:
+/// consecutive log lines mostly share it.
 package struct RFC3339 {
     /// The length of every text.
     package static let count = 24

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// The users of one configured provider. Users of different realms are different people, even if their ids are equal.
+/// The users of one configured provider. Equal ids in different realms are different people.
 package struct Realm: Sendable, Hashable {
-    /// The realm of a single provider without a configured name. Records of its users contain no realm.
+    /// The realm of a single provider without a configured name. Its subjects are plain ids.
     package static let `default` = Realm("default")
 
     /// The provider's name in the settings.
     package let name: String
-    /// A number that identifies the name in this process, so that realms are compared without comparing texts.
+    /// A number for the name, unique within this process. Makes comparisons fast.
     package let number: Int
 
     private static let numbers = Mutex<[String: Int]>([:])
@@ -25,40 +25,38 @@ package struct Realm: Sendable, Hashable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
 
-    /// Returns the user's name in the store. In the default realm, the name is the id itself. No id contains a zero
-    /// byte, so no two users share a name.
+    /// Returns the subject (the user's name in the store) for a provider's id. No id contains a zero byte, so no two
+    /// users share a subject.
     package func subject(_ id: String) -> String { Self.subject(id, in: self.name) }
 
-    /// Returns the subject for an id in the realm with this name.
-    ///
-    /// A linked account (`AccountID`) has one subject in all realms.
+    /// Returns the subject for an id in the realm `name`. A linked account (`AccountID`) has one subject in all realms.
     package static func subject(_ id: String, in name: String) -> String {
         name == Self.default.name || AccountID.isOne(id) ? id : "\(Self.mark)\(name)\u{0}\(id)"
     }
 
-    /// The separator between a provider's name and its id of a user, in user names on hosts with several providers.
+    /// Separates the provider's name from its id of a user, in user names on hosts with several providers.
     package static let separator = "|"
 
-    /// Returns the provider's id of the user with this name. Removes the provider's name if `name` begins with it.
+    /// Returns the provider's id of the user with this name, without the provider's name in front.
     package func ownID(of name: String) -> String {
-        // Allocates no prefix text, because this runs for every session that is read.
+        // Avoids allocations, because this runs for every session that is read.
         guard name.begins(exactlyWith: self.name) else { return name }
         let rest = name.utf8.dropFirst(self.name.utf8.count)
         guard rest.starts(with: Self.separator.utf8) else { return name }
         return String(Substring(rest.dropFirst(Self.separator.utf8.count)))
     }
 
-    /// Returns the subjects of the user with the id `ownID` at the provider, for hosts with one and with several
-    /// providers, because a reload may change the number of providers. The subject of a linked account is not included.
+    /// Returns the subjects of a provider's user on hosts with one and with several providers. A reload may change the
+    /// number of providers. The subject of a linked account is not included.
     package func subjects(of ownID: String) -> [String] {
         let names = [ownID, "\(self.name)\(Self.separator)\(ownID)"]
         return names.filter { !AccountID.isOne($0) }.map(self.subject)
     }
 
-    /// The prefix of every subject outside the default realm, except the subjects of linked accounts.
+    /// The prefix of the subjects outside the default realm. Subjects of linked accounts have no prefix.
     private static let mark = "\u{0}realm\u{0}"
 
-    /// Splits a subject into realm name and id. A linked account belongs to the default realm here.
+    /// Splits a subject into realm name and id. Linked accounts are returned with the default realm.
     package static func user(of subject: String) -> (realm: String, id: String) {
         guard subject.hasPrefix(self.mark) else { return (Self.default.name, subject) }
         let rest = subject.dropFirst(self.mark.count)

@@ -1,14 +1,14 @@
-/// The realms of a host, or of hosts that share their endpoints, in the order of the settings. Never empty.
+/// The realms of one host, or of several hosts with shared endpoints, in the order of the settings. Never empty.
 package final class Realms: Sendable, Hashable {
     /// The default realm alone.
     package static let `default` = Realms([.default])
 
     package let all: [Realm]
     package let first: Realm
-    /// True if there are several realms, so that users choose a provider.
+    /// True if users choose among several providers.
     package let areSeveral: Bool
 
-    /// - Parameter all: The realms; empty for the default realm.
+    /// - Parameter all: The realms. If empty, the default realm is used.
     package init(_ all: [Realm]) {
         self.all = all.isEmpty ? [.default] : all
         self.first = self.all[0]

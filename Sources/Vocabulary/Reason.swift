@@ -1,7 +1,7 @@
-/// The reason why a request, a token or a connection was rejected or could not be served.
+/// Why a request, a token or a connection was rejected or could not be served.
 ///
-/// The raw value is the stable id in logs, metrics, audit events, problem documents and the table in the guide
-/// ReasonIDs. The meaning of an id never changes; new ids may be added. `Refusal` defines the answer for each reason.
+/// The raw value is the stable id in logs, metrics, audit events, problem documents and the guide ReasonIDs. The
+/// meaning of an id never changes. `Refusal` defines the answer for each reason.
 package enum Reason: String, Error, CaseIterable, Sendable {
     // The bytes of the request.
     case requestMalformed = "request.malformed"
@@ -35,7 +35,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case routeMethodNotAllowed = "route.method_not_allowed"
     case routeNotForwarded = "route.not_forwarded"
 
-    // A check by another proxy.
+    // A forward-auth check by another proxy.
     case authorizationAddress = "authz.address"
     case authorizationDialect = "authz.dialect"
     case authorizationEndpoint = "authz.endpoint"
@@ -73,7 +73,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case sessionClientGone = "session.client_gone"
     case sessionPasswordChanged = "session.password_changed"
 
-    // The proof that the sender has a token's key (RFC 9449).
+    // The DPoP proof (RFC 9449).
     case proofInvalid = "proof.invalid"
     case proofMissing = "proof.missing"
     case proofNonceNeeded = "proof.nonce_needed"
@@ -106,7 +106,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case exchangeThrottled = "exchange.throttled"
     case exchangeUnknown = "exchange.unknown"
 
-    // A logout that the provider asks for.
+    // Logout tokens of the provider.
     case logoutInvalidToken = "logout.invalid_token"
     case logoutReplayed = "logout.replayed"
 
@@ -181,7 +181,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case ticketThrottled = "ticket.throttled"
     case ticketUnknown = "ticket.unknown"
 
-    // The token endpoint, for cases that no other reason covers.
+    // The token endpoint, for errors that no other reason covers.
     case oauthInvalidClient = "oauth.invalid_client"
     case oauthInvalidRedirect = "oauth.invalid_redirect"
     case oauthInvalidRequest = "oauth.invalid_request"
@@ -221,8 +221,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 }
 
 extension Reason {
-    /// The reason that the client learns. Why a token has no live session is only logged, because somebody who presents
-    /// a stolen token must not learn what happened to it.
+    /// The reason that the client is told. Only logs say why a session ended: a thief of a token must not learn it.
     package var told: Reason {
         switch self {
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked, .signInBlocked:

@@ -1,25 +1,24 @@
-/// The answer to a request that is rejected for a reason, as a row of a table.
+/// The answer to a rejected request. The table below has a row for each reason.
 ///
-/// Every rejection is rendered from a row: problem documents (`ProblemDocument`), pages for people (`RefusalWords`),
-/// Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). Kratos's and OAuth's answers keep their protocol's status
-/// if the row has another one. Code that rejects a request names only a reason.
+/// All answers are rendered from the table: problem documents (`ProblemDocument`), pages (`RefusalWords`), Kratos's
+/// errors (`Herodot`) and OAuth errors (`OAuthError`). Kratos and OAuth replace the status where their protocol
+/// requires another one.
 package struct Refusal: Equatable, Sendable {
     /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     package enum Challenge: Sendable {
-        /// `Bearer` with a realm, or with `error="invalid_token"` if a credential was rejected. The scheme requires a
-        /// parameter (RFC 6750 3).
+        /// `Bearer` with a realm, or with `error="invalid_token"` if a credential was rejected (RFC 6750 3).
         case bearer
         /// `Bearer error="insufficient_user_authentication"` with the route's requirements (RFC 9470 3).
         case stepUp
         /// `Bearer error="insufficient_scope"` with the route's scopes (RFC 6750 3.1).
         case scope
 
-        /// The parameter of a challenge without `error` (RFC 9110 11.5).
+        /// The parameter of a challenge that has no `error` (RFC 9110 11.5).
         package static let realm = #"realm="sallyport""#
         /// The challenge for requests without a credential.
         package static let anyBearer = "Bearer \(realm)"
 
-        /// Returns the parameters of a challenge as text. No value may contain a quotation mark or a backslash.
+        /// Returns the parameters of a challenge as text. Values must not contain quotation marks or backslashes.
         package static func text(_ parameters: [(name: String, value: String)]) -> String {
             parameters.map { #"\#($0.name)="\#($0.value)""# }.joined(separator: ", ")
         }
@@ -27,7 +26,7 @@ package struct Refusal: Equatable, Sendable {
 
     /// The value of `Retry-After` (RFC 9110 10.2.3).
     package enum RetryAfter: Equatable, Sendable {
-        /// A retry may get another answer after this many seconds.
+        /// A fixed number of seconds.
         case seconds(Int)
         /// The time that the rate limiter returned.
         case limited
@@ -37,13 +36,13 @@ package struct Refusal: Equatable, Sendable {
     package var status: Int
     package var challenge: Challenge?
     package var retryAfter: RetryAfter?
-    /// True if the connection closes, because the end of the request is unknown or not awaited. If the parser rejects
-    /// the head, the connection closes, whatever the reason is.
+    /// True if the connection closes after the answer, because the rest of the request is unknown or not read. If the
+    /// parser rejects the head, the connection always closes.
     package var closes = false
     /// True if the answer clears the browser's session cookie.
     package var clearsSession = false
 
-    /// The answer to a reason without a row: an internal error of the gateway.
+    /// An internal error, for a reason without a row.
     package static let internalError = Refusal(500)
 
     /// 404, for an unknown id in the path.
@@ -56,14 +55,14 @@ package struct Refusal: Equatable, Sendable {
         if status == 503 { self.retryAfter = .seconds(1) }
     }
 
-    /// A 403 whose challenge names the requirements for a new sign-in.
+    /// 403 with a challenge that names the requirements for a new sign-in.
     private static let stepUp: Refusal = {
         var row = Refusal(403)
         row.challenge = .stepUp
         return row
     }()
 
-    /// A 403 whose challenge names the scopes that a new token needs.
+    /// 403 with a challenge that names the required scopes.
     private static let scope: Refusal = {
         var row = Refusal(403)
         row.challenge = .scope
@@ -82,7 +81,7 @@ package struct Refusal: Equatable, Sendable {
         return row
     }()
 
-    /// Returns the row of a reason; `nil` for a reason that is only logged.
+    /// Returns the row of a reason; `nil` if the reason is only logged.
     fileprivate static func row(_ reason: Reason) -> Refusal? {
         switch reason {
         case .requestMalformed, .requestFraming, .requestHost, .requestConnectionNamesIdentity: closing(400)
@@ -120,8 +119,7 @@ package struct Refusal: Equatable, Sendable {
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
         case .sessionLimit: Refusal(403)
-        // Only logged: the client gets the answer for `Reason.told`, or a stream was closed, a transfer token removed
-        // or a session ended for this reason.
+        // Only logged. The client is told `Reason.told`, or no request is answered: a session or stream ended.
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked,
             .sessionSignedOut, .sessionOperatorEnded, .sessionProviderSignedOut, .sessionProviderEnded,
             .sessionPasswordChanged:
@@ -133,7 +131,7 @@ package struct Refusal: Equatable, Sendable {
             Refusal(403)
         case .signInFlowUnknown: Refusal(404)
         case .signInFlowExpired: Refusal(410)
-        // Not 401, which must name an authentication scheme that a browser can use (RFC 9110 15.5.2).
+        // Not 401: a 401 must name an authentication scheme (RFC 9110 15.5.2), and no scheme fits a sign-in form.
         case .signInIncomplete, .signInRefused: Refusal(422)
         case .signInThrottled: Refusal(429)
         case .signInInvalidToken, .signInProviderError: Refusal(502)
@@ -149,7 +147,7 @@ package struct Refusal: Equatable, Sendable {
         case .requireProvider, .requireGroups, .requireOrigin, .requireActor, .requireClientCertificate: Refusal(403)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: Refusal(401)
 
-        // The request continues without the token.
+        // The request continues without the transfer token.
         case .handoffUnknown, .handoffExpired, .handoffReplayed, .handoffBurned, .handoffQuarantined, .handoffMalformed,
             .handoffRepeated, .handoffMethodNotAllowed, .handoffOtherHost, .handoffOtherOrganization, .handoffCrossSite,
             .handoffOtherAccount, .handoffDelegationNotPermitted, .ruleSignInRequired:
@@ -164,7 +162,7 @@ package struct Refusal: Equatable, Sendable {
         case .ticketNoCookie, .ticketNotNavigation, .ticketOtherBrowser, .ticketOtherHost: Refusal(403)
         case .ticketExpired, .ticketQuarantined, .ticketReplayed, .ticketUnknown: Refusal(410)
         case .ticketThrottled: Refusal(429)
-        // The user is sent to the sign-in page, or back to the client.
+        // The user is redirected to the sign-in page or back to the client.
         case .ticketOtherUser, .oauthOtherUser: nil
 
         case .codeMismatch, .codeOtherClient, .codeReplayed, .codeUnknown: Refusal(400)
@@ -185,16 +183,16 @@ package struct Refusal: Equatable, Sendable {
         case .upstreamUnreachable, .upstreamTLS, .upstreamReset, .upstreamMalformed: Refusal(502)
         case .storeUnavailable, .storeFull, .providerUnavailable, .gatewayOverloaded: Refusal(503)
         case .upstreamTimeout: Refusal(504)
-        // The answer has begun and is cut off, or the client is gone.
+        // The answer has begun and is cut off, or the client has disconnected.
         case .upstreamTruncated, .gatewayDraining, .clientGone: nil
         }
     }
 }
 
 extension Reason {
-    /// The answer to a request that is rejected for this reason; `nil` for a reason that is only logged.
+    /// The answer to a request that is rejected for this reason; `nil` if the reason is only logged.
     package var refusal: Refusal? { Refusal.row(self) }
 
-    /// The status of the answer; 500 for a reason that is only logged. No answer has such a reason.
+    /// The status of the answer. 500 for a reason that is only logged: no request is answered with it.
     package var status: Int { (self.refusal ?? .internalError).status }
 }

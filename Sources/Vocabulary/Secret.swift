@@ -1,6 +1,6 @@
-/// Bytes that must never be printed. The value's descriptions are `<redacted>`, and its mirror is empty.
+/// Bytes that must never be printed. Both descriptions are `<redacted>`, and the mirror is empty.
 package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The secret bytes. They are not protected from being printed, so use them only where they are needed.
+    /// The secret bytes, unprotected. Use them only where they are needed.
     package let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) {

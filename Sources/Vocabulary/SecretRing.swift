@@ -1,12 +1,12 @@
-/// The gateway's secrets. The current one signs and seals, and all are accepted, so that a rotation ends no session.
+/// The gateway's secrets. A rotation replaces the current secret and ends no session, because old secrets stay
+/// accepted.
 package struct SecretRing: Sendable, Hashable {
-    /// The secret that signs, seals and names new tokens and records.
+    /// The secret for new tokens and records.
     package let current: Secret
     /// The additional accepted secrets, each once, in the given order.
     package let accepted: [Secret]
 
-    /// - Parameter accepted: Secrets whose tokens and records are also accepted. Repeated secrets and the current one
-    ///   are dropped.
+    /// - Parameter accepted: Further secrets whose tokens and records are accepted. Duplicates are dropped.
     package init(current: Secret, accepted: [Secret] = []) {
         self.current = current
         var seen: Set<Secret> = [current]

@@ -1,15 +1,15 @@
-/// The part of a limit that one client may use: the number of free places, but at least a quarter and at most half of
-/// the limit. A lone client gets half, and several greedy clients get a quarter each.
+/// The part of a limit that one client may use. It is the number of free places, within a quarter and half of the
+/// limit.
 package struct ShareRule: Equatable, Sendable {
     /// The number of places for all clients.
     package let limit: Int
-    /// The smallest share, even if fewer places are free. `most` is the largest share, even if more are free.
+    /// The smallest share, and the largest (`most`).
     private let least: Int
     private let most: Int
 
     /// - Parameters:
     ///   - limit: The number of places for all clients.
-    ///   - percent: The fixed percentage of the limit that a client may use; `nil` for a quarter to half.
+    ///   - percent: The percentage of the limit that a client may use; `nil` for a quarter to half.
     package init(of limit: Int, percent: Int? = nil) {
         self.limit = limit
         self.least = max(1, percent.map { limit * $0 / 100 } ?? limit / 4)
@@ -19,19 +19,18 @@ package struct ShareRule: Equatable, Sendable {
     /// Returns the number of places that a client may use while `free` places are free.
     package func share(free: Int) -> Int { min(max(free, self.least), self.most) }
 
-    /// The number of places reserved for a part of a client, such as one user at an address. The rest of the client
-    /// cannot take them while the part uses fewer.
+    /// The number of places reserved for a part of a client, e.g. for one user at an address.
     package var foothold: Int { max(1, self.limit / 16) }
 
-    /// The maximum number of places that a client may use together with its parts.
+    /// The maximum number of places that a client and its parts may use together.
     package var widest: Int { min(self.limit, self.most + max(1, self.limit / 4)) }
 
-    /// The number of places in use below which no client can exceed its share.
+    /// While fewer places are in use, no client can exceed its share.
     package var threshold: Int { min(self.least, max(1, self.limit / 4)) }
 }
 
-/// The number of places that each client uses. A client without a name, such as a trusted proxy, uses places and has no
-/// share. The table has at most as many entries as there are places in use.
+/// Counts the places that each client uses. A client of `nil`, such as a trusted proxy, has no share. Clients without
+/// places have no entry.
 package struct Shares<Client: Hashable & Sendable>: Sendable {
     package let rule: ShareRule
     /// The number of places that all clients use.
@@ -43,10 +42,10 @@ package struct Shares<Client: Hashable & Sendable>: Sendable {
         self.rule = rule
     }
 
-    /// Returns the number of places that a client uses; 0 if it has no name.
+    /// Returns the number of places that a client uses; 0 for `nil`.
     package func count(of client: Client?) -> Int { client.flatMap { self.counts[$0] } ?? 0 }
 
-    /// Returns whether the client may use another place without exceeding its share. Ignores whether a place is free.
+    /// Returns whether the client's share allows another place. Does not check whether a place is free.
     ///
     /// - Parameter free: The number of free places; `nil` for the limit minus the places in use.
     package func admits(_ client: Client?, free: Int? = nil) -> Bool {
@@ -54,7 +53,7 @@ package struct Shares<Client: Hashable & Sendable>: Sendable {
         return self.counts[client, default: 0] < self.rule.share(free: free ?? self.rule.limit - self.total)
     }
 
-    /// Records that a client uses another place. Each place must be given back once.
+    /// Records that a client uses another place. Call `giveBack` once for each place.
     package mutating func take(_ client: Client?) {
         self.total += 1
         if let client { self.counts[client, default: 0] += 1 }

@@ -1,22 +1,20 @@
-/// The requirements for a sign-in. They come from a route, a client or another host, and are kept while the browser is
-/// at the provider.
+/// What a route, a client or another host requires of a sign-in. Kept while the browser is at the provider.
 package struct SignInDemand: Sendable, Hashable {
     /// The tolerated difference between the clocks of provider and gateway.
     private static let leeway: Duration = .seconds(60)
-    /// The maximum length of a login hint in bytes. A longer hint is left out.
+    /// The maximum length of a login hint in bytes. Longer hints are dropped.
     private static let longestHint = 320
 
-    /// True if a user who is already signed in, here or at the provider, must authenticate again (`prompt=login`,
-    /// OpenID Connect Core 3.1.2.1).
+    /// True if a user who is already signed in must authenticate again (`prompt=login`, OpenID Connect Core 3.1.2.1).
     package var isAgain: Bool
-    /// The lowest level to reach; `nil` for any level.
+    /// The minimum level; `nil` for any level.
     package var aal: AssuranceLevel?
-    /// The longest time since the user authenticated, in whole seconds; `nil` for any time.
+    /// The maximum time since the user authenticated, in whole seconds; `nil` for no maximum.
     package var maxAge: Duration?
-    /// The user's login at the provider, if a client knows it (OpenID Connect Core 3.1.2.1). Not a requirement.
+    /// The user's login at the provider (`login_hint`, OpenID Connect Core 3.1.2.1). Not a requirement.
     package var loginHint: String?
-    /// The names of the providers that the user may sign in at; empty for all. The sign-in page offers only these,
-    /// but the code that accepts the session must enforce them.
+    /// The names of the providers that the user may sign in at; empty for all. The sign-in page offers only these.
+    /// `unmet` does not check them: the code that accepts the session must.
     package var providers: [String]
 
     package init(
@@ -44,11 +42,11 @@ package struct SignInDemand: Sendable, Hashable {
         )
     }
 
-    /// Returns the reason why a sign-in does not suffice; `nil` if it suffices. No other code decides about a sign-in.
+    /// Returns why a sign-in does not suffice; `nil` if it suffices. Does not check `providers`.
     ///
     /// - Parameters:
     ///   - authenticatedAt: The time of authentication; `nil` if the provider does not report it.
-    ///   - begunAt: The start of the sign-in, by the clock of `now`.
+    ///   - begunAt: When the sign-in began.
     package func unmet(
         level: AssuranceLevel,
         authenticatedAt: UnixTime?,

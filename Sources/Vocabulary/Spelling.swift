@@ -1,7 +1,7 @@
-/// Finds the name that an operator may have meant by an unknown name.
+/// Suggests the name that an operator meant by a misspelled name.
 package enum Spelling {
-    /// Returns the candidate that differs least from `word`, or the only one that begins with it; `nil` if there is
-    /// none.
+    /// Returns the candidate that differs least from `word`. If all differ too much, returns the only candidate that
+    /// begins with `word`; `nil` if there is none.
     package static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let word = Self.folded(word)
         var best: (distance: Int, candidate: String)?
@@ -10,17 +10,17 @@ package enum Spelling {
             if distance < best?.distance ?? .max { best = (distance, candidate) }
         }
         if let best, best.distance <= max(1, min(word.count, best.candidate.utf8.count) / 3) { return best.candidate }
-        // `groups` for `groups_any`: the beginning of a name also matches, unless two names share it.
+        // `groups` suggests `groups_any`, unless two names begin with it.
         let longer = candidates.filter { word.count >= 4 && Self.folded($0).starts(with: word) }
         return longer.count == 1 ? longer.first : nil
     }
 
-    /// Removes differences in case, `-` and `_`, the most common misspellings.
+    /// Removes differences in case, `-` and `_`.
     private static func folded(_ word: String) -> [UInt8] {
         word.utf8.prefix(64).filter { $0 != 0x2D && $0 != 0x5F }.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
-    /// Returns the number of insertions, deletions, changes and swaps of neighbours (optimal string alignment).
+    /// Returns the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         var beforeLast: [Int] = []
         var last = Array(0...right.count)

@@ -2,8 +2,8 @@
 import Glibc
 #endif
 
-/// Starts threads for work that must not use the threads of Swift or Dispatch, because it blocks, never ends, or
-/// changes the state of its thread.
+/// Starts threads for work that blocks, never ends, or changes the state of its thread. Such work must not run on the
+/// threads of Swift or Dispatch.
 package enum SystemThread {
     private final class Work: Sendable {
         let body: @Sendable () -> Void
@@ -15,7 +15,7 @@ package enum SystemThread {
 
     /// Runs `body` on a new thread. The thread ends when `body` returns.
     ///
-    /// - Returns: 0, or the error number if the system cannot create a thread. `body` then does not run.
+    /// - Returns: 0, or the system's error number if no thread could be created and `body` does not run.
     package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
         let work = Unmanaged.passRetained(Work(body))
         var thread = pthread_t()

@@ -1,7 +1,6 @@
 extension String {
-    /// Reads UTF-8; `nil` if the bytes are not UTF-8.
-    ///
-    /// Most texts are ASCII. A check for ASCII takes a tenth of the time of `String(validating:as:)`.
+    /// Reads UTF-8; `nil` if the bytes are not UTF-8. Ten times as fast as `String(validating:as:)` if the text is
+    /// ASCII.
     package init?(utf8 bytes: ArraySlice<UInt8>) {
         guard let text = bytes.withUnsafeBufferPointer({ String(utf8: $0) }) else { return nil }
         self = text

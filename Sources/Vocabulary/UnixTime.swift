@@ -4,7 +4,7 @@ import Glibc
 
 /// A point in wall-clock time, in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Tokens and records may contain any number as a time. A time that does not fit becomes the first or the last time.
+/// Input may contain any number as a time. A time that does not fit is clamped to the first or last time.
 package struct UnixTime: Sendable, Hashable, Comparable {
     /// Milliseconds since the epoch.
     package var milliseconds: Int64
@@ -43,8 +43,7 @@ extension Duration {
     }
 }
 
-/// Arithmetic on external numbers, which may have any value. A result that does not fit is replaced by the nearest
-/// bound.
+/// Arithmetic on numbers from input. A result that does not fit is clamped to the nearest bound.
 extension Int64 {
     /// Returns the sum, clamped to the bounds of `Int64`.
     package func addingWithinBounds(_ other: Int64) -> Int64 {
@@ -65,7 +64,7 @@ extension Int64 {
     }
 }
 
-/// The source of time: the system in production, a controlled value in tests.
+/// The source of time: the system's clock, or a controlled time in tests.
 package struct Clock: Sendable {
     private let read: @Sendable () -> UnixTime
 
@@ -76,10 +75,10 @@ package struct Clock: Sendable {
     /// Returns the current time.
     package func now() -> UnixTime { self.read() }
 
-    /// The system's real-time clock, which NTP or an operator may change. For times that people read.
+    /// The system's wall clock, which NTP or an operator may set. Use it for times that people read.
     package static let system = Clock { UnixTime(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
 
-    /// Returns a clock for lifetimes. It starts at the system's time, is never set, and runs while the machine sleeps.
+    /// Returns a clock for lifetimes. It starts at the system's time, cannot be set, and runs while the machine sleeps.
     package static func steady() -> Clock {
         let start = Self.milliseconds(CLOCK_REALTIME) - Self.milliseconds(CLOCK_BOOTTIME)
         return Clock { UnixTime(milliseconds: start + Self.milliseconds(CLOCK_BOOTTIME)) }

@@ -1,9 +1,9 @@
 import Vocabulary
 
-/// Builds JSON lines (RFC 8259) as bytes. The buffer grows to the longest batch so far, and then allocates no more.
+/// Builds JSON lines (RFC 8259) as bytes. The memory grows to the longest batch and is then reused.
 ///
-/// Whatever bytes a client sends, a line remains one line of valid JSON in valid UTF-8: control bytes, quotes and bytes
-/// that are not UTF-8 are escaped, so that clients cannot forge log lines (CWE-117).
+/// Control bytes, quotes and bytes that are not UTF-8 are escaped. Input from clients can never end a line, and cannot
+/// forge log lines (CWE-117).
 struct LineBuffer: ~Copyable {
     /// The maximum length of a value in bytes. Longer values are cut between characters and end with `…`.
     static let valueLimit = 1024
@@ -33,7 +33,7 @@ struct LineBuffer: ~Copyable {
 
     // MARK: Lines and members
 
-    /// Begins an object with its stream and time: `{"stream":"…","time":"…"`.
+    /// Begins a line with the stream and time: `{"stream":"…","time":"…"`.
     mutating func begin(_ stream: StaticString, _ time: UnixTime) {
         self.literal("{\"stream\":\"")
         self.literal(stream)
@@ -50,9 +50,9 @@ struct LineBuffer: ~Copyable {
         self.lines += 1
     }
 
-    // Keys are inlined: a constant name is written with a few stores, without a call.
+    // Members are inlined: the compiler turns writing a constant name into a few stores.
 
-    /// Writes a member with arbitrary bytes, which are escaped. Names are the gateway's own and need no escaping.
+    /// Writes a member with arbitrary bytes. The bytes are escaped, the name is not.
     @inline(__always)
     mutating func member(_ name: StaticString, _ bytes: UnsafeRawBufferPointer) {
         self.key(name)
@@ -65,13 +65,13 @@ struct LineBuffer: ~Copyable {
         self.string(text, limit: limit)
     }
 
-    /// Writes a member with a text; writes nothing for `nil`.
+    /// Writes a member with a text, or nothing for `nil`.
     @inline(__always)
     mutating func member(_ name: StaticString, _ text: String?) {
         if let text { self.member(name, text) }
     }
 
-    /// Writes a member with one of the gateway's own words, which needs no escaping.
+    /// Writes a member with a constant that needs no escaping.
     @inline(__always)
     mutating func member(_ name: StaticString, _ word: StaticString) {
         self.key(name)
@@ -81,7 +81,7 @@ struct LineBuffer: ~Copyable {
         self.put(0x22)
     }
 
-    /// Writes a member with a fingerprint; writes nothing for `nil`.
+    /// Writes a member with a fingerprint, or nothing for `nil`.
     @inline(__always)
     mutating func member(_ name: StaticString, _ fingerprint: Fingerprint?) {
         guard let fingerprint else { return }
@@ -93,7 +93,7 @@ struct LineBuffer: ~Copyable {
         self.put(0x22)
     }
 
-    /// Writes a member with the id of a trace.
+    /// Writes a member with a trace id.
     mutating func member(_ name: StaticString, _ trace: TraceID) {
         self.key(name)
         self.reserve(34)
@@ -164,12 +164,12 @@ struct LineBuffer: ~Copyable {
         self.count += digits
     }
 
-    /// Writes a number of at most eight digits at once, by dividing halves, quarters and eighths of a word in parallel.
-    /// The caller has reserved eight bytes.
+    /// Writes a number below 100,000,000, by dividing halves, quarters and eighths of a word in parallel. The caller
+    /// must have reserved eight bytes.
     @inline(__always)
     private mutating func digits(_ number: UInt32) {
         let upper = number / 10_000
-        // The first digits are in the lowest bytes.
+        // The first digits are in the lowest bytes, because these are stored first.
         var word = UInt64(upper) | UInt64(number &- upper &* 10_000) << 32
         var tens = (word &* 5243) >> 19 & 0x7F_0000_007F
         word = tens | (word &- tens &* 100) << 16
@@ -186,11 +186,11 @@ struct LineBuffer: ~Copyable {
         text.withUTF8 { self.string(UnsafeRawBufferPointer($0), limit: limit) }
     }
 
-    /// Writes a string value of arbitrary bytes.
+    /// Writes arbitrary bytes as a JSON string.
     mutating func string(_ bytes: UnsafeRawBufferPointer, limit: Int = Self.valueLimit) {
         let length = bytes.count(ofCharactersWithin: limit)
-        // One byte becomes at most `\u00XX`. Two quotes and the three bytes of `…` are added. Plain bytes are written
-        // eight at a time.
+        // Each byte becomes at most `\u00XX`, plus two quotes and the three bytes of `…`. `plain` writes eight bytes at
+        // a time and may write past the end.
         self.reserve(6 &* length &+ 5 &+ 8)
         self.put(0x22)
         if let start = bytes.baseAddress {
@@ -219,7 +219,7 @@ struct LineBuffer: ~Copyable {
         self.count &+= 1
     }
 
-    /// Writes the 16 digits of `number`.
+    /// Writes 16 hexadecimal digits.
     private mutating func hexadecimal(_ number: UInt64) {
         for index in 0..<16 {
             let digit = UInt8(truncatingIfNeeded: number &>> UInt64(60 &- 4 &* index)) & 0xF
@@ -230,8 +230,8 @@ struct LineBuffer: ~Copyable {
 
     // MARK: Escaping
 
-    /// Writes the leading bytes that need no escaping and returns their number. Up to seven bytes after them are
-    /// overwritten.
+    /// Writes the leading bytes that need no escaping and returns their number. Overwrites up to seven bytes after
+    /// them.
     @inline(__always)
     private mutating func plain(_ bytes: UnsafeRawPointer, _ count: Int) -> Int {
         let target = UnsafeMutableRawPointer(self.base + self.count)
@@ -249,7 +249,7 @@ struct LineBuffer: ~Copyable {
                     index = count
                     break
                 }
-                // The last eight bytes may overlap with the previous eight.
+                // The last step may overlap the step before it.
                 index = min(index &+ 8, count &- 8)
             }
         } else {
@@ -260,15 +260,15 @@ struct LineBuffer: ~Copyable {
                 word = word << 8 | UInt64(bytes.load(fromByteOffset: index, as: UInt8.self))
             }
             target.storeBytes(of: word.littleEndian, as: UInt64.self)
-            // The zeros after the last byte are special, too.
+            // The padding of zeros is special, too, and ends the run.
             index = Self.special(word).trailingZeroBitCount / 8
         }
         self.count &+= index
         return index
     }
 
-    /// Returns nonzero if one of the eight bytes is not printable ASCII, or is `"` or `\`. The lowest bit set is the
-    /// high bit of the first such byte: carries and borrows only change higher bytes.
+    /// Returns nonzero if any of the eight bytes is not printable ASCII, or is `"` or `\`. The lowest set bit belongs
+    /// to the first such byte, because carries and borrows only change higher bytes.
     @inline(__always)
     private static func special(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -279,7 +279,7 @@ struct LineBuffer: ~Copyable {
         return (word | controls | deletes | quotes | backslashes) & (0x80 &* ones)
     }
 
-    /// Writes the escaped form of the next character and returns the number of input bytes consumed.
+    /// Writes the next character escaped, and returns the number of input bytes consumed.
     @inline(never)
     private mutating func escape(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer, _ index: Int, _ end: Int) -> Int {
         switch byte {
@@ -293,7 +293,7 @@ struct LineBuffer: ~Copyable {
             return 1
         default:
             guard let (scalar, length) = Self.scalar(in: bytes, at: index, end: end) else {
-                // Not UTF-8: writes the value of the byte, so that the log still shows it.
+                // A byte that is not UTF-8 is written as if it were Latin-1.
                 self.unicode(UInt32(byte))
                 return 1
             }
@@ -309,8 +309,8 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// Returns whether a character is harmful in a log: C1 controls move cursors, U+2028 and U+2029 end lines in some
-    /// programs, and bidirectional controls reorder a text (CVE-2021-42574).
+    /// Returns whether a character is dangerous in a log: C1 controls move cursors, U+2028 and U+2029 end lines in some
+    /// programs, and bidirectional controls reorder text (CVE-2021-42574).
     private static func isHarmful(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x80...0x9F, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
@@ -318,7 +318,7 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// Writes `\u` and four hexadecimal digits. The caller has reserved six bytes.
+    /// Writes `\u` and four hexadecimal digits. The caller must have reserved six bytes.
     private mutating func unicode(_ scalar: UInt32) {
         self.base[self.count] = 0x5C
         self.base[self.count + 1] = UInt8(ascii: "u")
@@ -329,7 +329,8 @@ struct LineBuffer: ~Copyable {
         self.count += 6
     }
 
-    /// Returns the scalar at `index` and its length, by table 3-7 of Unicode (no overlong forms, no surrogates).
+    /// Returns the scalar at `index` and its length (Unicode, table 3-7); `nil` for overlong forms, surrogates and
+    /// other bytes that are not UTF-8.
     private static func scalar(in bytes: UnsafeRawBufferPointer, at index: Int, end: Int) -> (UInt32, Int)? {
         let lead = bytes[index]
         let length: Int
@@ -375,11 +376,11 @@ struct LineBuffer: ~Copyable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Returns the number of bytes of a UTF-8 text that are written: all, or the whole characters that fit in `limit`.
+    /// Returns the number of bytes of a UTF-8 text to write: all, or as many whole characters as fit in `limit`.
     func count(ofCharactersWithin limit: Int) -> Int {
         if self.count <= limit { return self.count }
         var length = limit
-        // A character has at most four bytes. Bytes that are not UTF-8 may be cut anywhere.
+        // A character has at most four bytes. If there is no character boundary in them, the text is not UTF-8.
         while length > limit - 4 && length > 0 && self[length] & 0xC0 == 0x80 { length -= 1 }
         return self[length] & 0xC0 == 0x80 ? limit : length
     }

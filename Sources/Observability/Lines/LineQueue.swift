@@ -1,24 +1,24 @@
-/// A bounded queue of whole lines of one stream, in a ring buffer. Any thread may append without waiting for the
-/// reader. A line that does not fit is dropped whole and counted.
+/// A bounded queue of whole lines for one stream. Appending never waits for the reader. A line that does not fit is
+/// dropped and counted.
 package final class LineQueue: @unchecked Sendable {
-    /// The streams of lines, with their names in `"stream"` and in `sallyport_log_dropped_total{stream}`.
+    /// The streams of lines. The raw value is the member `stream` of lines and the label `stream` of metrics.
     package enum Stream: String, Sendable, CaseIterable {
         case access, audit, log
     }
 
     package let stream: Stream
-    /// The maximum number of bytes that may wait.
+    /// The maximum number of waiting bytes.
     package let capacity: Int
     private let doorbell: Doorbell
-    /// The time that a line may wait for more lines; zero to write it at once.
+    /// How long a line may wait for more lines; zero to write it at once.
     private let longestLinger: Duration
 
-    // Guarded by the doorbell's monitor. The writer thread reads a chunk without holding it. The chunk remains in
-    // `count` until the thread reports it as written, so it is not overwritten.
+    // Guarded by the doorbell's monitor. The writer thread reads a chunk of `ring` without the lock: the bytes are part
+    // of `count` until `release`, and cannot be overwritten.
     private let ring: UnsafeMutableRawPointer
     private var head = 0
     private(set) var count = 0
-    /// The total number of bytes ever added. A flush waits until all bytes before its call are written.
+    /// The number of bytes ever added. `LineWriter.flush` uses it to know what to wait for.
     private(set) var total: UInt64 = 0
     private var droppedLines: UInt64 = 0
     private var isClosed = false
@@ -35,12 +35,12 @@ package final class LineQueue: @unchecked Sendable {
         self.ring.deallocate()
     }
 
-    /// Appends whole lines, as many as fit, in order. The rest is dropped.
+    /// Appends as many whole lines as fit, in order. Drops the rest.
     ///
     /// - Parameters:
     ///   - bytes: One or more lines, each ended by a line feed.
-    ///   - spared: The number of free bytes that these lines leave for other lines.
-    /// - Returns: The number of bytes appended: all, or the length of the lines that fit.
+    ///   - spared: The number of bytes that must remain free.
+    /// - Returns: The number of bytes appended.
     @discardableResult
     package func append(_ bytes: UnsafeRawBufferPointer, sparing spared: Int = 0) -> Int {
         guard !bytes.isEmpty else { return 0 }
@@ -58,7 +58,7 @@ package final class LineQueue: @unchecked Sendable {
         return length
     }
 
-    /// Appends one line, and returns false if it was dropped.
+    /// Appends one line. Returns false if it was dropped.
     @discardableResult
     package func append(line: [UInt8]) -> Bool {
         line.withUnsafeBytes { self.append($0) == $0.count }
@@ -71,11 +71,11 @@ package final class LineQueue: @unchecked Sendable {
 
     // MARK: For the writer thread, with the lock held
 
-    /// The time that the lines in this queue may wait for more. Events that strangers can cause get half of the queue,
-    /// so writing starts at a quarter: no line is dropped while the thread waits.
+    /// How long the lines may wait for more lines. Zero from a quarter of the capacity: rejections may use only half of
+    /// the audit queue, and must not fill this half while the thread waits.
     var linger: Duration { self.count < self.capacity / 4 ? self.longestLinger : .zero }
 
-    /// Returns the next bytes to write, up to `limit`. They end with a line end if they contain a whole line.
+    /// Returns the next bytes to write, up to `limit`: whole lines if possible, otherwise a part of a line.
     func next(limit: Int) -> UnsafeRawBufferPointer {
         let chunk = UnsafeRawBufferPointer(
             start: self.ring + self.head,
@@ -85,15 +85,15 @@ package final class LineQueue: @unchecked Sendable {
         return lines > 0 ? UnsafeRawBufferPointer(rebasing: chunk[..<lines]) : chunk
     }
 
-    /// Removes `count` bytes that the thread has written.
+    /// Removes bytes that have been written.
     func release(_ count: Int) {
         self.count -= count
         self.head = (self.head + count) % self.capacity
-        // An empty queue starts again at the front, so that it uses few pages of memory.
+        // Starting again at the front touches fewer pages of memory.
         if self.count == 0 { self.head = 0 }
     }
 
-    /// Rejects further lines and drops the waiting lines.
+    /// Drops the waiting lines and all later lines.
     func close() {
         self.isClosed = true
         var rest = 0
@@ -121,7 +121,7 @@ package final class LineQueue: @unchecked Sendable {
         self.total &+= UInt64(length)
     }
 
-    /// Returns the length of the lines that end within the first `limit` bytes.
+    /// Returns the total length of the lines that end within the first `limit` bytes.
     private static func wholeLines(in bytes: UnsafeRawBufferPointer, _ limit: Int) -> Int {
         var length = limit
         while length > 0 && bytes[length - 1] != 0x0A {
@@ -135,30 +135,30 @@ package final class LineQueue: @unchecked Sendable {
     }
 }
 
-/// Wakes the writer thread if necessary. A wake-up costs the caller a system call.
+/// Wakes the writer thread only if necessary, because a wake-up costs the caller a system call.
 final class Doorbell: @unchecked Sendable {
     enum Waiting {
-        /// The thread writes, or pauses after a failure, and will look again without a signal.
+        /// The thread is writing, or retries soon. It needs no signal.
         case not
-        /// The thread sleeps until a line comes.
+        /// The thread sleeps until a line is appended.
         case forWork
-        /// A line has come, and the thread waits for more, at most for this time.
+        /// The thread has a line and waits up to this long for more lines.
         case forMore(Duration)
     }
 
     let monitor = Monitor()
-    /// The state of the writer thread. Guarded by the monitor, like `pending`.
+    /// The state of the writer thread. Guarded by the monitor, as is `pending`.
     var waiting = Waiting.not
-    /// The number of bytes in all queues.
+    /// The number of waiting bytes in all queues.
     var pending = 0
-    /// The number of pending bytes at which the thread no longer waits for more.
+    /// The number of waiting bytes at which the thread writes at once.
     let threshold: Int
 
     init(threshold: Int) {
         self.threshold = threshold
     }
 
-    /// Counts `added` bytes as pending and returns whether the caller must signal `work`. Called with the lock held.
+    /// Adds to `pending`, and returns whether the caller must signal `work`. The caller must hold the lock.
     func mustRing(added: Int, linger: Duration) -> Bool {
         self.pending += added
         switch self.waiting {

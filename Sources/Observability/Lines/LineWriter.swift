@@ -2,20 +2,19 @@
 import Glibc
 #endif
 
-/// The one thread that writes log lines to a file descriptor. It may block on a slow reader; requests do not (F26).
+/// The thread that writes all log lines to a file descriptor. It may block on a slow reader; requests never do (F26).
 ///
-/// Several streams share a descriptor (standard output) without mixing their lines, because only this thread writes,
-/// and it changes streams only at line ends. A failed write (full disk, closed pipe) is counted and retried from where
-/// it stopped, so no line is written in part. If the queues are full meanwhile, they drop whole lines.
+/// Several streams share the descriptor. The thread changes streams only at line ends. A failed write (full disk,
+/// closed pipe) is counted and retried from where it stopped. Meanwhile, full queues drop whole lines.
 package final class LineWriter: @unchecked Sendable {
-    /// An error for a thread that could not be started.
+    /// The thread could not be started.
     package struct StartError: Error, CustomStringConvertible {
         /// The system's error number.
         package let code: Int32
         package var description: String { "cannot start the log thread: error \(self.code)" }
     }
 
-    /// The maximum number of bytes in one `write`: the default capacity of a pipe.
+    /// The maximum number of bytes in one `write`, equal to the default capacity of a pipe.
     private static let chunk = 65_536
 
     private let descriptor: Int32
@@ -26,7 +25,7 @@ package final class LineWriter: @unchecked Sendable {
     private var queues: [LineQueue] = []
     private var turn = 0
     private var isMidLine = false
-    /// The number of bytes to write without waiting for more: all that waited when the first line was due.
+    /// The number of bytes that must be written before the thread may wait for more lines again.
     private var batch = 0
     private var flushes = 0
     private var isStopping = false
@@ -34,12 +33,10 @@ package final class LineWriter: @unchecked Sendable {
 
     /// Starts the thread.
     ///
-    /// A busy gateway does not wake the thread for each line: access lines and audit events wait a moment.
-    ///
     /// - Parameters:
-    ///   - descriptor: The target of the lines; blocking or not. The caller closes it.
-    ///   - accessLinger: The time that access lines may wait.
-    ///   - auditLinger: The time that audit events may wait. Waiting events are lost if the process is killed.
+    ///   - descriptor: The target, blocking or not. The caller closes it.
+    ///   - accessLinger: How long access lines may wait for more lines, so that a busy gateway rarely wakes the thread.
+    ///   - auditLinger: How long audit events may wait. Waiting events are lost if the process is killed.
     package init(
         descriptor: Int32,
         accessLinger: Duration = .milliseconds(20),
@@ -51,7 +48,7 @@ package final class LineWriter: @unchecked Sendable {
         try self.start()
     }
 
-    /// Makes a queue of up to `capacity` bytes for `stream`.
+    /// Makes a queue for `stream`. The capacity is in bytes.
     package func queue(_ stream: LineQueue.Stream, capacity: Int) -> LineQueue {
         let linger: Duration =
             switch stream {
@@ -64,13 +61,12 @@ package final class LineWriter: @unchecked Sendable {
         return queue
     }
 
-    /// The number of failed writes since the start; each was retried.
+    /// The number of failed writes since the start. Each was retried.
     package var writeErrors: UInt64 {
         self.doorbell.monitor.withLock { self.errors }
     }
 
-    /// Waits until all lines appended before are written. This blocks the calling thread, so it must not be called on a
-    /// loop.
+    /// Waits until all lines appended so far are written. Blocks the calling thread: do not call it on an event loop.
     ///
     /// - Returns: False if the reader did not accept the lines within `timeout`.
     @discardableResult
@@ -91,10 +87,10 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Flushes, then lets the thread end. Lines that could not be written, and later lines, are dropped and counted.
+    /// Flushes, then ends the thread. Lines that were not written, and later lines, are dropped and counted.
     ///
-    /// - Returns: False if the reader did not accept all lines within `timeout`. The thread may then still be writing,
-    ///   so the descriptor must stay open.
+    /// - Returns: False if the flush timed out. The thread may still be writing: the caller must keep the descriptor
+    ///   open.
     @discardableResult
     package func stop(timeout: Duration) -> Bool {
         let isFlushed = self.flush(timeout: timeout)
@@ -142,7 +138,7 @@ package final class LineWriter: @unchecked Sendable {
         self.close()
     }
 
-    /// Returns the next chunk; `nil` once the writer has been stopped and nothing is left.
+    /// Returns the next chunk to write. Waits for lines; returns `nil` once stopped with nothing left.
     private func next() -> (LineQueue, UnsafeRawBufferPointer)? {
         let monitor = self.doorbell.monitor
         monitor.lock()
@@ -176,7 +172,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// The time that all waiting lines may still wait; `nil` if something must be written at once.
+    /// How long all waiting lines may still wait; `nil` if some must be written now.
     private var linger: Duration? {
         guard !self.isStopping, self.flushes == 0, self.batch == 0, !self.isMidLine else { return nil }
         guard self.doorbell.pending < self.doorbell.threshold else { return nil }
@@ -195,14 +191,14 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits as the error requires, and returns false if the writer was stopped meanwhile.
+    /// Waits before a retry, as the error requires. Returns false if the writer was stopped.
     private func mayRetry(_ code: Int32, _ failures: inout Int) -> Bool {
         let monitor = self.doorbell.monitor
         switch code {
         case EINTR:
             return true
         case EAGAIN:
-            // Another process made the descriptor non-blocking. Waits until it is writable, and checks for a stop.
+            // Another process made the descriptor non-blocking. The wait is short, so that a stop is noticed.
             var poll = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
             _ = Glibc.poll(&poll, 1, 250)
             return monitor.withLock { !self.isStopping }

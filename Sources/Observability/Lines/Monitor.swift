@@ -2,10 +2,10 @@
 import Glibc
 #endif
 
-/// A mutex with two conditions for the writer thread: the thread sleeps until there is work, and a flush sleeps until
-/// work is done. (`Synchronization.Mutex` has no condition.)
+/// A mutex with two conditions: one wakes the writer thread, the other wakes a flush. `Synchronization.Mutex` has no
+/// conditions.
 ///
-/// The guarded state may only be used between `lock` and `unlock`. The callers ensure this.
+/// Callers must access the guarded state only between `lock` and `unlock`.
 final class Monitor: @unchecked Sendable {
     enum Condition {
         /// There is work for the writer thread.
@@ -25,7 +25,7 @@ final class Monitor: @unchecked Sendable {
         pthread_mutex_init(self.mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // Setting the system's clock must not move deadlines.
+        // With the monotonic clock, a change of the system's time does not move deadlines.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(self.work, &attributes)
         pthread_cond_init(self.progress, &attributes)
@@ -50,12 +50,12 @@ final class Monitor: @unchecked Sendable {
         return body()
     }
 
-    /// Sleeps until the condition is signalled. The lock is held before and after.
+    /// Sleeps until the condition is signalled. The caller must hold the lock, and holds it again on return.
     func wait(for condition: Condition) {
         pthread_cond_wait(self.pointer(condition), self.mutex)
     }
 
-    /// Sleeps until the condition is signalled or the deadline has passed, and returns false if it has passed.
+    /// Sleeps until the condition is signalled or the deadline passes. Returns false if the deadline has passed.
     func wait(for condition: Condition, until deadline: Deadline) -> Bool {
         var time = deadline.time
         return pthread_cond_timedwait(self.pointer(condition), self.mutex, &time) != ETIMEDOUT
@@ -81,7 +81,7 @@ final class Monitor: @unchecked Sendable {
 struct Deadline: Comparable {
     private let nanoseconds: Int
 
-    /// Makes the deadline that is `duration` from now.
+    /// Makes a deadline `duration` from now.
     init(in duration: Duration) {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)

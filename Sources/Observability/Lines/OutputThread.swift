@@ -4,11 +4,10 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Starts threads that write or read lines, so that no event loop waits for an output.
+/// Starts threads that read or write lines. Event loops never wait for an output.
 enum OutputThread {
-    /// Runs `body` on a new thread on which every signal is blocked. A reader that disappears raises SIGPIPE on the
-    /// writing thread, and this must never end the process, however the process handles SIGPIPE elsewhere. Other
-    /// threads handle all other signals.
+    /// Runs `body` on a new thread that blocks all signals. Without that, SIGPIPE would end the process when a thread
+    /// writes to a closed pipe.
     ///
     /// - Returns: 0, or the system's error number if no thread could be started.
     static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {

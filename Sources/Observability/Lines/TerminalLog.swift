@@ -4,28 +4,28 @@ import Synchronization
 import Glibc
 #endif
 
-/// Shows the lines of a `LineWriter` on a terminal as text. A separate thread reads the writer's output, and only this
-/// thread writes to the terminal. No other code waits if the terminal is slow or stopped (Ctrl-S).
+/// Shows the lines of a `LineWriter` as text on a terminal. A thread reads them from a pipe and writes to the terminal.
+/// Nothing else waits for a slow or stopped terminal (Ctrl-S).
 package final class TerminalLog: Sendable {
     private struct State {
-        /// The text to show first; `nil` while lines wait for the text.
+        /// The text to show before all lines; `nil` until `open` is called.
         var first: String?
         var isEnding = false
         var hasEnded = false
     }
 
-    /// The maximum number of waiting lines.
+    /// The maximum number of lines to keep until `open` is called.
     private static let most = 1000
 
-    /// The descriptor that the writer writes to.
+    /// The descriptor for the `LineWriter`.
     package let descriptor: Int32
     private let source: Int32
-    /// A byte in this pipe makes the thread check the state.
+    /// A pipe. A byte in it makes the thread check the state.
     private let calls: (source: Int32, target: Int32)
     private let output: Int32
     private let state = Mutex(State())
 
-    /// `nil` if the system has no pipe or thread left.
+    /// `nil` if the system cannot create a pipe or thread.
     ///
     /// - Parameter output: The terminal.
     package init?(output: Int32) {
@@ -34,7 +34,7 @@ package final class TerminalLog: Sendable {
             for end in [lines.source, lines.target] { close(end) }
             return nil
         }
-        // `call` must not block.
+        // A full pipe must not block `call`.
         for end in [calls.source, calls.target] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
         (self.source, self.descriptor, self.calls, self.output) = (lines.source, lines.target, calls, output)
         guard OutputThread.start({ self.run() }) == 0 else {
@@ -50,9 +50,7 @@ package final class TerminalLog: Sendable {
         return (ends[0], ends[1])
     }
 
-    /// Writes `text` before all lines of the log, and then shows the lines.
-    ///
-    /// - Parameter text: The text; empty to show only the lines.
+    /// Shows `text` (unless empty), all lines so far, and from now on each line at once.
     package func open(with text: String) {
         self.state.withLock { state in
             if state.first == nil { state.first = text }
@@ -60,7 +58,7 @@ package final class TerminalLog: Sendable {
         self.call()
     }
 
-    /// Waits, up to a second, until the writer's output is shown.
+    /// Waits up to a second until all lines written so far are shown.
     package func finish() {
         self.open(with: "")
         self.state.withLock { $0.isEnding = true }
@@ -95,7 +93,7 @@ package final class TerminalLog: Sendable {
             }
             guard polls[0].revents != 0 else {
                 guard state.isEnding else { continue }
-                // All lines written before the call to `finish` have been shown.
+                // The pipe is empty: all lines written before `finish` have been shown.
                 return self.state.withLock { $0.hasEnded = true }
             }
             let count = piece.withUnsafeMutableBytes { read(self.source, $0.baseAddress, $0.count) }
@@ -116,7 +114,7 @@ package final class TerminalLog: Sendable {
             let count = rest.withUnsafeBytes { write(self.output, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
-                // Another program has made this terminal non-blocking.
+                // Another program made this terminal non-blocking.
                 var poll = pollfd(fd: self.output, events: Int16(POLLOUT), revents: 0)
                 _ = Glibc.poll(&poll, 1, 250)
                 continue

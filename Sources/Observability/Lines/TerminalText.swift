@@ -1,8 +1,8 @@
 import Vocabulary
 
-/// A line of the log, the access log or the audit stream, as people read it on a terminal.
+/// Formats a line of the log, the access log or the audit stream for a terminal.
 package enum TerminalText {
-    /// The members that are not shown as `name=value`: the line shows them otherwise, or only programs need them.
+    /// The members that are not shown as `name=value`, because they are shown in another way or not at all.
     private static let unshown: Set<String> = [
         "stream", "time", "level", "logger", "message", "fields", "event", "method", "host", "path", "status",
         "duration_us",
@@ -10,9 +10,9 @@ package enum TerminalText {
         "token_fingerprint", "upstream_us", "upstream_reused", "client", "address", "code", "description",
     ]
 
-    /// Returns a text like `15:04:05 GET app.example.com/x 200 1.2 ms route=...` without a line break.
+    /// Returns the line as text, e.g. `15:04:05 GET app.example.com/x 200 1.2 ms route=...`, without a line end.
     ///
-    /// - Parameter line: The JSON of one of the streams. Any other line is shown unchanged.
+    /// - Parameter line: A JSON line of a stream. Any other text is returned with control characters replaced.
     package static func line(_ line: some Sequence<UInt8>) -> String {
         let bytes = Array(line)
         guard case .object(let members)? = JSONText.decode(bytes), let stream = members["stream"]?.string else {
@@ -47,7 +47,7 @@ package enum TerminalText {
         return tenths < 100 ? "\(tenths / 10).\(tenths % 10) ms" : "\(tenths / 10) ms"
     }
 
-    /// Replaces characters that a terminal acts on or reorders (CWE-150), because clients choose parts of the text.
+    /// Replaces characters that control a terminal or reorder text (CWE-150). Clients choose parts of the text.
     private static func visible(_ text: String) -> String {
         var shown = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

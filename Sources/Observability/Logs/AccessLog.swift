@@ -4,12 +4,12 @@ import Vocabulary
 import Glibc
 #endif
 
-/// The access log of one event loop. It builds lines in its own buffer and passes them on in batches, so that a request
-/// costs neither an allocation nor a lock.
+/// The access log of one event loop. Lines are collected in the loop's own buffer and passed on in batches, without an
+/// allocation or lock for each request.
 ///
-/// Confined to its loop; not `Sendable` on purpose.
+/// Confined to its loop, and deliberately not `Sendable`.
 package final class AccessLog {
-    /// The number of bytes at which a batch is passed on.
+    /// The number of bytes at which a batch is passed to the queue.
     private static let batch = 16_384
 
     private let queue: LineQueue
@@ -19,21 +19,19 @@ package final class AccessLog {
         self.queue = queue
     }
 
-    /// Writes a request's line into the batch. A text that is `nil` is left out.
+    /// Adds a request's line to the batch. `nil` values are left out.
     ///
     /// - Parameters:
     ///   - route: The route's name, or the path of the gateway's own endpoint.
     ///   - session: The session's public id (`ses_...`).
-    ///   - origin: The way the session began.
-    ///   - cache: The place where the session was found: `l1`, `store`, `none`.
-    ///   - upstream: The app that the request was forwarded to, or that could not be reached; `nil` if the gateway
-    ///     answered.
-    ///   - server: The server of the app that was chosen last, if the app has several.
+    ///   - origin: How the session began.
+    ///   - cache: Where the session was found: `l1`, `store` or `none`.
+    ///   - upstream: The app to which the request was or should have been forwarded; `nil` if the gateway answered.
+    ///   - server: The server of the app that was tried last, if the app has several.
     ///   - handoff: The result for a session-transfer token in this request, as in `sallyport_transfer_tokens_total`.
-    ///   - binding: The mode and the result of the device binding: `ip/match`, `asn/unknown`.
-    ///   - authorization: The dialect in which another proxy asked about the request; `nil` if the client sent it
-    ///     directly.
-    ///   - connection: The members for every request of the connection.
+    ///   - binding: The mode and result of the device binding, e.g. `ip/match`, `asn/unknown`.
+    ///   - authorization: The dialect of a forward-auth check; `nil` if the client itself sent the request.
+    ///   - connection: The members that all requests of the connection share.
     package func record(
         _ entry: AccessEntry,
         route: String? = nil,
@@ -81,7 +79,7 @@ package final class AccessLog {
         if self.buffer.count >= Self.batch { self.flush() }
     }
 
-    /// Passes the batch on. The loop calls this at the end of a turn in which a request was recorded.
+    /// Passes the batch to the queue. Called at the end of each turn in which a request was recorded.
     package func flushIfNeeded() {
         if self.buffer.count > 0 { self.flush() }
     }
@@ -91,11 +89,11 @@ package final class AccessLog {
         self.buffer.removeAll()
     }
 
-    /// Returns a URL or request target without query, fragment or userinfo: they may contain a token or a password.
+    /// Returns a URL or request target without query, fragment and userinfo: they may contain tokens or passwords.
     static func publicPart(of url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let part = self.prefix(of: self.prefix(of: url, before: UInt8(ascii: "?")), before: UInt8(ascii: "#"))
         guard let first = part.first, first != UInt8(ascii: "/") else { return part }
-        // In an absolute URL, the text before "@" in the authority names a user, perhaps with a password.
+        // In an absolute URL, the text before "@" in the authority is userinfo.
         var authority = 0
         var index = 0
         while index + 2 < part.count {

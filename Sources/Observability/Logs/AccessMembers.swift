@@ -1,11 +1,11 @@
-/// Members of access lines that all requests of a connection share, encoded once in the format of the log.
+/// Members of access lines that all requests of a connection share. They are encoded only once.
 package struct AccessMembers: Sendable, Equatable {
-    /// The encoded members: `,"name":"value"` and so on.
+    /// The encoded members: `,"name":"value",…`.
     private(set) var bytes: [UInt8] = []
 
     package init() {}
 
-    /// Adds a member of arbitrary bytes, which are escaped.
+    /// Adds a member with arbitrary bytes, and escapes them.
     package mutating func add(_ name: StaticString, _ value: [UInt8]) {
         self.append { line in value.withUnsafeBytes { line.member(name, $0) } }
     }

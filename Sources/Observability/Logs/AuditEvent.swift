@@ -1,10 +1,9 @@
 package import Vocabulary
 
-/// An event that an operator may need to prove later: who was signed in and how, and who was rejected and why.
-///
-/// Deliberately, it has no member for a token, only for public ids.
+/// A security event that an operator may need to prove later, such as a sign-in or a rejection. It contains public ids
+/// and deliberately no tokens.
 package struct AuditEvent: Sendable {
-    /// The stable id of the event. Each comment is the event's row in the guide AuditEvents.
+    /// The stable ids of events. The comments are shown in the guide AuditEvents.
     package enum Kind: String, Sendable, CaseIterable {
         /// `/authorize` answered a client without showing a page, because the browser had a session.
         ///
@@ -133,7 +132,7 @@ package struct AuditEvent: Sendable {
         /// - Codes: `w`.
         case transferTokenReplayed = "transfer_token.replayed"
 
-        /// True if any client can cause the event without limit, by being rejected.
+        /// True if any client can cause the event without limit.
         var isOfStrangers: Bool {
             switch self {
             case .authorizationRefused, .bindingMismatch, .hostTicketRefused, .operatorRefused, .sessionDenied,
@@ -144,7 +143,7 @@ package struct AuditEvent: Sendable {
         }
     }
 
-    /// Auth0's log event codes, for tools that read them.
+    /// Auth0's log event codes.
     package enum Code: String, Sendable, CaseIterable {
         /// A session-transfer token was minted, or a refresh token was used; `mintFailed` if not. Auth0 distinguishes
         /// the two cases by the audience.
@@ -184,38 +183,38 @@ package struct AuditEvent: Sendable {
     package var kind: Kind
     package var code: Code?
     package var reason: Reason?
-    /// Auth0's sentence for the event, if it has one.
+    /// Auth0's text for the event; `nil` if it has none.
     package var description: String?
-    /// The requested audience, which filters for Auth0's events expect in some events.
+    /// The requested audience, as Auth0 logs it for some events.
     package var audience: String?
-    /// The user's name in the store. The line has the id, and the provider's name unless it is the default.
+    /// The subject (`Realm.subject`). The line shows it as the user's id and the provider's name.
     package var subject: String?
-    /// The account that was tried, if no user has signed in: a keyed hash of the typed identifier.
+    /// A keyed hash of the typed identifier, if nobody was signed in.
     package var account: String?
     /// The session's public id.
     package var session: String?
     /// The fingerprint of the session's token.
     package var fingerprint: Fingerprint?
-    /// The fingerprint of the single-use token, or of the family of refresh tokens, that the event is about.
+    /// The fingerprint of the single-use token or refresh-token family that the event is about.
     package var tokenFingerprint: Fingerprint?
     package var clientID: String?
     package var host: String?
-    /// The client's address in this request; `asn` is its network.
+    /// The address that sent this request. `asn` is its autonomous system.
     package var address: String?
     package var asn: UInt32?
-    /// The country of `address` (ISO 3166-1), if it is looked up and known.
+    /// The country of `address` (ISO 3166-1), if known.
     package var country: String?
-    /// The address that the token or session is bound to; `boundASN` is its network.
+    /// The address that the token or session is bound to. `boundASN` is its autonomous system.
     package var boundAddress: String?
     package var boundASN: UInt32?
     /// The country of `boundAddress`.
     package var boundCountry: String?
     package var userAgent: String?
     package var requestID: String?
-    /// True to write `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer
-    /// token caused.
+    /// True to write `details.triggered_by_session_transfer_token: true`, as Auth0 does for events caused by a transfer
+    /// token.
     package var isTriggeredByTransferToken = false
-    /// The name of the user's provider in the settings; `nil` if the subject contains it.
+    /// The name of the user's provider; `nil` if the subject contains it.
     package var realm: String?
     package var details: [(String, String)]
 
@@ -251,18 +250,18 @@ package struct AuditEvent: Sendable {
 }
 
 extension AuditEvent {
-    /// Returns the event for the sessions that ended together with the session of this event.
+    /// Returns an event for other sessions that ended because this event's session ended.
     ///
     /// - Parameters:
-    ///   - count: The number of those sessions.
-    ///   - cause: The act that ended this event's session.
+    ///   - count: The number of other sessions.
+    ///   - cause: Why this event's session ended.
     package func ofCascade(_ count: Int, by cause: String) -> AuditEvent {
         self.followed(by: .sessionCascaded, .sessionRevoked, [("ended_by", cause), ("sessions", String(count))])
     }
 
-    /// Returns the event for a rule in dry run that would have rejected the act of this event.
+    /// Returns an event for a rule in dry run that would have rejected this event's act.
     ///
-    /// - Parameter reason: The reason of the rejection.
+    /// - Parameter reason: The reason that the rejection would have had.
     package func ofDryRun(rule: String, reason: Reason?) -> AuditEvent {
         self.followed(by: .ruleDryRun, reason, [("rule", rule), ("dry_run", "true")])
     }

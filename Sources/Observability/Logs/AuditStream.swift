@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// Writes audit events, one JSON line each, through a separate queue, so that access lines cannot displace them.
+/// Writes audit events as JSON lines. They have their own queue: access lines cannot displace them.
 package struct AuditStream: Sendable {
-    /// The treatment of an act whose event does not fit into the queue.
+    /// What happens if an event does not fit into the queue (`log.audit_on_full`).
     package enum WhenFull: Sendable {
-        /// The act continues; the lost line is counted.
+        /// The act continues, and the lost event is counted.
         case drop
-        /// The act must not happen unrecorded.
+        /// The act is rejected, because it must not happen unrecorded.
         case refuse
     }
 
@@ -24,10 +24,10 @@ package struct AuditStream: Sendable {
 
     /// Records an act that is about to happen. Never waits.
     ///
-    /// Events that any client can cause may use only half of the queue. The rest is reserved for acts such as sign-ins,
-    /// so that rejections cannot fill the queue and block such acts.
+    /// Events that any client can cause may fill only half of the queue. A flood of rejections therefore cannot block
+    /// acts such as sign-ins.
     ///
-    /// - Returns: False if the event does not fit and the policy is `refuse`. The act must then not happen.
+    /// - Returns: False if the event does not fit and the policy is `refuse`. The caller must then reject the act.
     @discardableResult
     package func emit(_ event: AuditEvent) -> Bool {
         guard let queue = self.queue else { return true }
@@ -47,7 +47,7 @@ package struct AuditStream: Sendable {
         line.member("audience", event.audience)
         if let user = event.subject.map(Realm.user(of:)) {
             line.member("subject", user.id)
-            // A linked account has one subject at all its providers.
+            // A linked account has one subject at all providers, so `realm` names the provider.
             let realm = AccountID.isOne(user.id) ? event.realm ?? user.realm : user.realm
             if realm != Realm.default.name { line.member("provider", realm) }
         }

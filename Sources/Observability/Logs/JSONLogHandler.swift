@@ -2,10 +2,9 @@ package import Logging
 import Synchronization
 package import Vocabulary
 
-/// Writes swift-log records as JSON, one line each, through a `LineQueue`, so that a log statement never waits for the
-/// reader.
+/// Writes swift-log records as JSON lines to a `LineQueue`. A log statement never waits for the reader.
 package struct JSONLogHandler: LogHandler {
-    /// The lowest level that is written. All loggers share it, so that a reload can change it.
+    /// The minimum level, shared by all loggers. A reload may change it.
     package final class Threshold: Sendable {
         private let value: Mutex<Logger.Level>
 
@@ -37,12 +36,12 @@ package struct JSONLogHandler: LogHandler {
         self.clock = clock
     }
 
-    /// Makes this the handler of every logger of the process. Called once, by `main`.
+    /// Installs this handler for all loggers of the process. Call it once.
     package static func bootstrap(queue: LineQueue, threshold: Threshold) {
         LoggingSystem.bootstrap { JSONLogHandler(label: $0, queue: queue, threshold: threshold) }
     }
 
-    /// The shared threshold, unless this logger has its own level.
+    /// This logger's own level, or the shared threshold if it has none.
     package var logLevel: Logger.Level {
         get { self.ownLevel ?? self.threshold.level }
         set { self.ownLevel = newValue }

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Counters that are found by `Key`. A counter is registered at its first use, so that series without events are not
-/// shown. Usable from any thread.
+/// Counters by `Key`, for use on any thread. A counter is registered at its first use: series without events are not
+/// shown.
 package final class CounterMemory<Key: Hashable & Sendable>: Sendable {
     private let known = Mutex<[Key: CounterID]>([:])
     private let register: @Sendable (Key) -> CounterID
 
-    /// - Parameter register: Registers the counter of a key. Called once per key, or more often by concurrent threads.
+    /// - Parameter register: Registers the counter of a key. Concurrent threads may call it twice for one key.
     package init(_ register: @escaping @Sendable (Key) -> CounterID) {
         self.register = register
     }

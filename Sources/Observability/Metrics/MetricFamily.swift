@@ -1,4 +1,4 @@
-/// The name, help text and label names of one metric, as its HELP and TYPE lines show them.
+/// A metric: its kind, name, help text and label names.
 package struct MetricFamily: Sendable, Hashable {
     /// The kinds of metrics (Prometheus text format 0.0.4).
     package enum Kind: String, Sendable {
@@ -8,10 +8,9 @@ package struct MetricFamily: Sendable, Hashable {
     package let kind: Kind
     package let name: String
     package let help: String
-    /// The label names, in the order of their values.
+    /// The label names. Label values are given in this order.
     package let labels: [String]
-    /// True if a series is shown only while its value is not 0. This is for families with many combinations of labels
-    /// (route, decision and reason), and for families with a series per route or app.
+    /// True if series with the value 0 are not shown. Used for families with many possible label combinations.
     package let hidesZero: Bool
 
     /// - Parameter series: The name and, in braces, the label names: `sallyport_log_dropped_total{stream}`.
@@ -39,8 +38,8 @@ package struct MetricFamily: Sendable, Hashable {
         MetricFamily(.histogram, series, help, hidesZero)
     }
 
-    /// True if the names follow the conventions that `promtool check metrics` enforces: lower snake case, `_total` on
-    /// counters only, base units on histograms, and no suffix that the text format itself adds to histograms.
+    /// True if the names follow the conventions of `promtool check metrics`: lower snake case, `_total` on counters
+    /// only, base units on histograms, and no suffix reserved for histograms.
     package var isValid: Bool {
         guard Self.isSnakeCase(self.name), !self.help.isEmpty else { return false }
         guard !["_bucket", "_count", "_sum"].contains(where: self.name.hasSuffix) else { return false }
@@ -56,7 +55,7 @@ package struct MetricFamily: Sendable, Hashable {
     }
 }
 
-/// A counter's slot, valid only for shards of the `MetricsRegistry` that made it.
+/// The slot of a counter. Valid only for the `MetricsRegistry` that returned it.
 @usableFromInline
 package struct CounterID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
@@ -64,8 +63,8 @@ package struct CounterID: Sendable, Hashable {
     @inlinable package init(slot: Int) { self.slot = Int32(slot) }
 }
 
-/// The counters of a family with two or more labels: a row per value of the first label, a column per combination of
-/// the others. A counter that was never used costs one word in each shard.
+/// The counters of a family with two or more labels: a row for each value of the first label, a column for each
+/// combination of the others.
 @usableFromInline
 package struct CounterTable: Sendable {
     /// The slot of the first counter in each row.
@@ -77,7 +76,7 @@ package struct CounterTable: Sendable {
     package subscript(row: Int, column: Int) -> CounterID { CounterID(slot: Int(self.rows[row]) &+ column) }
 }
 
-/// A gauge's slot, valid only for shards of the `MetricsRegistry` that made it.
+/// The slot of a gauge. Valid only for the `MetricsRegistry` that returned it.
 @usableFromInline
 package struct GaugeID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
@@ -85,11 +84,11 @@ package struct GaugeID: Sendable, Hashable {
     init(slot: Int) { self.slot = Int32(slot) }
 }
 
-/// A histogram's slots: one per bucket, one above the last bound, and one for the sum.
+/// The slots of a histogram: one for each bucket including the last (`+Inf`), and one for the sum.
 @usableFromInline
 package struct HistogramID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
-    /// The index of the histogram's first bound among all bounds.
+    /// The index of its first bound among the bounds of all histograms.
     @usableFromInline package let bound: Int32
     @usableFromInline package let boundCount: Int32
 

@@ -1,7 +1,7 @@
-/// All metrics of the gateway. Labels never contain a user, a path or an address. Names of routes and upstreams come
-/// from the configuration, so the number of series is known after loading.
+/// All metrics of the gateway. Labels never contain users, paths or addresses. The configuration determines the number
+/// of series.
 package enum MetricNames {
-    /// The bounds of durations in seconds: OpenTelemetry's bounds for HTTP, and finer bounds for the gateway itself.
+    /// The bounds of durations in seconds: OpenTelemetry's bounds for HTTP, and three smaller ones.
     package static let durationBuckets: [Double] = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
@@ -108,7 +108,7 @@ package enum MetricNames {
         "sallyport_handoff_age_seconds",
         "Time from the mint of a session-transfer token to the sign-in that used it up."
     )
-    /// The bounds of `handoffAge`: most tokens live for a minute, and no token for more than five.
+    /// The bounds of `handoffAge` in seconds. Most tokens expire after a minute, and all within five.
     package static let handoffAgeBuckets: [Double] = [0.25, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 120, 300]
     package static let hostTickets = MetricFamily.counter(
         "sallyport_host_tickets_total{result}",
@@ -390,21 +390,21 @@ package enum MetricNames {
     package static let processCPU = MetricFamily.counter("process_cpu_seconds_total", "User and system CPU time spent.")
 }
 
-/// The results of a renewal of a provider's tokens: the values of `sallyport_provider_renewals_total{result}`.
+/// The values of `result` in `sallyport_provider_renewals_total`.
 package enum ProviderRenewalResult: String, Sendable, CaseIterable {
     case renewed, later, ended, lost
     case tooLarge = "too_large"
 }
 
-/// The results of sending a logout token: the values of `sallyport_client_logouts_total{result}`.
+/// The values of `result` in `sallyport_client_logouts_total`.
 package enum ClientLogoutResult: String, Sendable, CaseIterable {
     case ok, later, refused, failed, dropped
 }
 
-/// The results for a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
+/// The values of `result` in `sallyport_transfer_tokens_total`.
 package enum TransferTokenResult: String, Sendable, CaseIterable {
     case minted
-    /// The token is kept until the user confirms it.
+    /// A page asked the user to confirm. The token is not used up.
     case asked
     case consumed
     case repeated
@@ -418,11 +418,11 @@ package enum TransferTokenResult: String, Sendable, CaseIterable {
     case storeError = "store_error"
 }
 
-/// The results for a ticket between hosts: the values of `sallyport_host_tickets_total{result}`.
+/// The values of `result` in `sallyport_host_tickets_total`.
 package enum HostTicketResult: String, Sendable, CaseIterable {
     case issued
     case used
-    /// The ticket was used up by a browser that keeps its own session.
+    /// The browser already had a session and keeps it. The ticket is used up.
     case repeated
     case replayed
     case quarantined

@@ -1,10 +1,10 @@
 package import Vocabulary
 
-/// The format in which a scraper gets the metrics. Both formats contain the same series.
+/// The text formats for metrics. Both show the same series.
 package enum MetricsForm: Sendable, CaseIterable {
     /// Prometheus's text format 0.0.4.
     case text
-    /// OpenMetrics 1.0, the only format in which histograms have exemplars with the ids of traces.
+    /// OpenMetrics 1.0. Only this format has exemplars, which link histograms to traces.
     case openMetrics
 
     package var contentType: String {
@@ -14,9 +14,9 @@ package enum MetricsForm: Sendable, CaseIterable {
         }
     }
 
-    /// Makes the form that a scraper prefers (RFC 9110 12.5.1).
+    /// Chooses the format that a scraper prefers (RFC 9110 12.5.1).
     ///
-    /// - Parameter accept: The values of the scraper's field `Accept`. Text is used if `accept` names neither format.
+    /// - Parameter accept: The values of the header `Accept`. If they name neither format, the format is `text`.
     package init(accept: [String]) {
         var (text, open) = (0.0, 0.0)
         for part in accept.joined(separator: ",").split(separator: ",") {
@@ -34,7 +34,7 @@ package enum MetricsForm: Sendable, CaseIterable {
         self = open > 0 && open >= text ? .openMetrics : .text
     }
 
-    /// Reads a weight (RFC 9110 12.4.2); 0 if it is malformed.
+    /// Reads a weight (RFC 9110 12.4.2); 0 if malformed.
     private static func weight(_ text: Substring) -> Double {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }),
             let weight = Double(text), weight <= 1
@@ -43,7 +43,7 @@ package enum MetricsForm: Sendable, CaseIterable {
     }
 }
 
-/// A trace and the duration of its request. An exemplar links a histogram to a request.
+/// Links a histogram to a request: the request's trace and duration.
 @usableFromInline
 package struct Exemplar: Sendable {
     @usableFromInline package let trace: TraceID

@@ -2,20 +2,19 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// The gateway's metrics. Families and label sets are registered when the configuration is loaded, each loop counts in
-/// its own `MetricsShard`, and a scrape adds up the shards.
+/// The gateway's metrics. Families and label values are registered when the configuration is loaded. Each event loop
+/// counts in its own `MetricsShard`, and a scrape adds up all shards.
 ///
-/// Registering a family and labels again returns the existing id, so a reload may register everything again.
+/// Registering a family and label values again returns the existing id.
 package final class MetricsRegistry: Sendable {
-    /// A value that is read at scrape time. The function runs off the event loops and may read files. A NaN means that
-    /// the series has no value now and is left out.
+    /// Reads a value at scrape time, off the event loops. It may read files. A series whose value is NaN is left out.
     package typealias Reading = @Sendable () -> Double
 
-    /// The label values and the values of all current series of a family.
+    /// Reads all series of a family at scrape time: their label values and values.
     package typealias FamilyReading = @Sendable () -> [(labels: [String], value: Double)]
 
-    /// A histogram that other code maintains: the number of values under each bound and above the last (not
-    /// cumulative), and their sum in seconds.
+    /// Reads a histogram at scrape time: the number of values in each bucket (not cumulative), and their sum in
+    /// seconds.
     package typealias HistogramReading = @Sendable () -> (counts: [Int], seconds: Double)
 
     private let state = Mutex(MetricsState())
@@ -24,26 +23,26 @@ package final class MetricsRegistry: Sendable {
 
     // MARK: Registration
 
-    /// Returns the counter of `family` with these label values, in the order of the family's label names.
+    /// Returns the counter of `family` with these label values.
     package func counter(_ family: MetricFamily, _ values: String...) -> CounterID {
         CounterID(slot: Int(self.register(family, .counter, values)))
     }
 
-    /// Returns counters of `family` with each of `rows` as the first label and each of `columns` as the other labels. A
-    /// family with a `CounterTable` is registered only with this function, and always with equal columns.
+    /// Returns a table of counters: `rows` are values of the first label, `columns` of the other labels. A family must
+    /// be registered always with equal columns, and not with `counter`.
     package func counters(_ family: MetricFamily, rows: [String], columns: [[String]]) -> CounterTable {
         precondition(family.kind == .counter, "\(family.name) is a \(family.kind.rawValue)")
         return CounterTable(rows: self.state.withLock { $0.insert(family, rows: rows, columns: columns) })
     }
 
-    /// Returns the gauge of `family` with these label values. It shows the sum over all loops.
+    /// Returns the gauge of `family` with these label values. A scrape shows the sum over all loops.
     package func gauge(_ family: MetricFamily, _ values: String...) -> GaugeID {
         GaugeID(slot: Int(self.register(family, .gauge, values)))
     }
 
     /// Returns the histogram of `family` with these label values.
     ///
-    /// - Parameter buckets: Upper bounds in seconds, ascending. The first registration of a family determines them.
+    /// - Parameter buckets: The upper bounds in seconds, ascending. The family's first registration determines them.
     package func histogram(
         _ family: MetricFamily,
         _ values: String...,
@@ -62,7 +61,7 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// Registers a counter or gauge whose value `read` returns at each scrape. Registering it again replaces `read`.
+    /// Registers a counter or gauge that `read` returns at each scrape. Registering it again replaces `read`.
     package func read(_ family: MetricFamily, _ values: String..., from read: @escaping Reading) {
         precondition(family.kind != .histogram, "a histogram needs read with bounds")
         self.state.withLock { state in
@@ -80,7 +79,7 @@ package final class MetricsRegistry: Sendable {
         self.state.withLock { $0.read(family, from: read) }
     }
 
-    /// Registers a histogram that `read` returns at each scrape, with its bounds in seconds, ascending. Registering it
+    /// Registers a histogram that `read` returns at each scrape. The bounds are in seconds, ascending. Registering it
     /// again replaces `read`.
     package func read(
         _ family: MetricFamily,
@@ -106,8 +105,8 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// Shows only the series of `family` whose label values `sets` returns at each scrape. Series that a reload removed
-    /// are hidden. They continue with their old values if another reload brings them back.
+    /// Restricts `family` to the series whose label values `sets` returns at each scrape. Used to hide series that a
+    /// reload removed. Their counts continue if they return.
     package func show(_ family: MetricFamily, only sets: @escaping @Sendable () -> [[String]]) {
         self.state.withLock { $0.shown[family.name] = sets }
     }
@@ -119,17 +118,17 @@ package final class MetricsRegistry: Sendable {
         self.state.withLock { $0.values[Int(id.slot), default: 0] &+= amount }
     }
 
-    /// Counts a rule's result from any thread. Rules are judged rarely enough to look up the counter each time.
+    /// Counts a rule's result from any thread. Looks up the counter each time, because this is rare.
     package func countRule(_ rule: String, _ result: String) {
         self.increment(self.counter(MetricNames.ruleResults, rule, result))
     }
 
-    /// Counts a sign-in at a provider from any thread. Sign-ins are rare enough to look up the counter each time.
+    /// Counts a sign-in at a provider from any thread. Looks up the counter each time, because this is rare.
     package func countSignIn(at provider: String, _ result: String) {
         self.increment(self.counter(MetricNames.providerSignIns, provider, result))
     }
 
-    /// Records a duration from any thread; a negative duration becomes 0.
+    /// Records a duration from any thread. A negative duration is recorded as 0.
     package func observe(_ id: HistogramID, nanoseconds: Int64) {
         let value = max(nanoseconds, 0)
         self.state.withLock { state in
@@ -142,7 +141,7 @@ package final class MetricsRegistry: Sendable {
 
     // MARK: Shards and scrapes
 
-    /// Makes the shard of the calling loop. Each loop has one, and the registry retains it.
+    /// Makes the shard of an event loop. The registry retains it. Call this once for each loop.
     ///
     /// - Precondition: Called on `loop`.
     package func makeShard(on loop: any EventLoop) -> MetricsShard {
@@ -152,10 +151,10 @@ package final class MetricsRegistry: Sendable {
         return shard
     }
 
-    /// Returns all metrics.
+    /// Returns all metrics as text.
     ///
-    /// Asks each loop in turn for its counts; the text is made off the loops. The loops must be running. NIO never runs
-    /// a task of a loop that was shut down, and totals without that loop's counts would look like reset counters.
+    /// Reads the counts on each loop in turn, and makes the text off the loops. All loops must be running: a task of a
+    /// stopped loop never runs. Leaving out a loop would look like a counter reset.
     ///
     /// - Throws: The error of a loop that shuts down meanwhile.
     package func render(as form: MetricsForm = .text) async throws -> [UInt8] {
@@ -175,8 +174,8 @@ package final class MetricsRegistry: Sendable {
     }
 
     /// - Parameters:
-    ///   - totals: The counts of the loops.
-    ///   - exemplars: The latest exemplars of the loops.
+    ///   - totals: The counts of all loops, by slot.
+    ///   - exemplars: The latest exemplars of all loops, by slot.
     private func text(adding totals: [Int: UInt64], as form: MetricsForm, _ exemplars: [Int: Exemplar]) -> [UInt8] {
         let (families, others, shown, whole) = self.state.withLock {
             (Array($0.families.values), $0.values, $0.shown, $0.whole)
@@ -191,7 +190,7 @@ package final class MetricsRegistry: Sendable {
         return text.bytes
     }
 
-    /// The number of slots, and all bounds in nanoseconds, for a shard that grows.
+    /// The number of slots and the bounds of all histograms in nanoseconds.
     var layout: (slotCount: Int, bounds: [Int64]) {
         self.state.withLock { ($0.slotCount, $0.bounds) }
     }

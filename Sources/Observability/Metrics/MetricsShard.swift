@@ -4,21 +4,19 @@ import Vocabulary
 import Glibc
 #endif
 
-/// One event loop's share of every metric: memory that only that loop uses, so that counting costs an addition and no
-/// lock, no atomic and no shared cache line. With thousands of routes most slots are never used, and the system assigns
-/// no memory to their pages.
+/// One event loop's counts of all metrics. Only the loop uses this memory: counting needs no lock, atomic or shared
+/// cache line. The system assigns no pages to slots that were never used.
 ///
-/// Confined to the loop for which it was made (`MetricsRegistry.makeShard`); not `Sendable` on purpose.
+/// Confined to its loop (`MetricsRegistry.makeShard`), and deliberately not `Sendable`.
 @usableFromInline
 package final class MetricsShard {
     @usableFromInline package private(set) var slots: UnsafeMutablePointer<UInt64>
-    /// The number of registered slots when the shard last grew. `bounds` has all bounds that those slots need.
+    /// The number of slots. `bounds` has the bounds of all their histograms.
     @usableFromInline package private(set) var capacity: Int
     @usableFromInline package private(set) var bounds: UnsafeMutablePointer<Int64>
-    /// The last trace in each bucket, by slot; `nil` until a trace is noted. The system assigns no memory to unused
-    /// pages.
+    /// The last exemplar of each bucket, by slot; `nil` until the first exemplar.
     @usableFromInline private(set) var traced: UnsafeMutablePointer<Exemplar>?
-    /// The registry, which retains the shard and lives as long as the ids that the shard uses.
+    /// Retains this shard and outlives it.
     private unowned let registry: MetricsRegistry
 
     init(registry: MetricsRegistry) {
@@ -43,7 +41,7 @@ package final class MetricsShard {
         self.slots[slot] &+= amount
     }
 
-    /// Changes a gauge by `delta`, which may be negative. The sum over all loops is shown.
+    /// Changes a gauge by `delta`, which may be negative. A scrape shows the sum over all loops.
     @inlinable @inline(__always)
     package func add(_ id: GaugeID, _ delta: Int64) {
         let slot = Int(id.slot)
@@ -51,7 +49,7 @@ package final class MetricsShard {
         self.slots[slot] &+= UInt64(bitPattern: delta)
     }
 
-    /// Records a duration in nanoseconds; a negative duration becomes 0.
+    /// Records a duration in nanoseconds. A negative duration is recorded as 0.
     ///
     /// - Returns: The slot of the duration's bucket.
     @inlinable @inline(__always) @discardableResult
@@ -62,7 +60,7 @@ package final class MetricsShard {
         let bounds = self.bounds + Int(id.bound)
         let count = Int(id.boundCount)
         var bucket = 0
-        // Adding up comparisons has no branch to mispredict; a binary search over 17 bounds has four.
+        // Adding comparisons has no branches to mispredict. A binary search over 17 bounds has four.
         for index in 0..<count {
             bucket &+= value > bounds[index] ? 1 : 0
         }
@@ -71,16 +69,16 @@ package final class MetricsShard {
         return slot &+ bucket
     }
 
-    /// Keeps the trace of a request whose duration was recorded, until another trace is kept in the same bucket.
+    /// Replaces the exemplar of a bucket.
     ///
-    /// - Parameter slot: The slot that `observe` returned.
+    /// - Parameter slot: The bucket's slot, as returned by `observe`.
     @inlinable @inline(__always)
     package func note(_ exemplar: Exemplar, at slot: Int) {
         guard slot >= 0, slot < self.capacity else { return }
         (self.traced ?? self.makeTraced())[slot] = exemplar
     }
 
-    /// Returns the last trace of each counted bucket that has one, by slot.
+    /// Returns the exemplars of the counted buckets, by slot.
     ///
     /// - Parameter counted: The result of `counted`.
     func exemplars(in counted: [(slot: Int, value: UInt64)]) -> [Int: Exemplar] {
@@ -96,18 +94,18 @@ package final class MetricsShard {
         guard let memory = calloc(max(self.capacity, 1), MemoryLayout<Exemplar>.stride) else {
             preconditionFailure("no memory")
         }
-        // All-zero memory is an exemplar with the time 0, which is treated as missing.
+        // The memory is zero. An exemplar with the time 0 is treated as missing.
         let traced = memory.bindMemory(to: Exemplar.self, capacity: self.capacity)
         self.traced = traced
         return traced
     }
 
-    /// Returns the slots that are not 0, with their values. A scrape calls this on the loop.
+    /// Returns all slots whose value is not 0.
     func counted() -> [(slot: Int, value: UInt64)] {
         var counted: [(slot: Int, value: UInt64)] = []
         for first in stride(from: 0, to: self.capacity, by: 64) {
             let block = UnsafeBufferPointer(start: self.slots + first, count: min(64, self.capacity - first))
-            // Most blocks are all zeros. This check reads many words at a time.
+            // Most blocks are all zeros. The reduction reads many words at a time.
             guard block.reduce(0, |) != 0 else { continue }
             for (index, value) in block.enumerated() where value != 0 { counted.append((first + index, value)) }
         }
@@ -119,9 +117,9 @@ package final class MetricsShard {
         return memory.bindMemory(to: UInt64.self, capacity: count)
     }
 
-    /// Grows to the slots that are registered now.
+    /// Grows to all slots that are registered now.
     ///
-    /// - Precondition: `slot` was registered with this shard's registry.
+    /// - Precondition: `slot` belongs to this shard's registry.
     @usableFromInline @inline(never)
     package func grow(to slot: Int = -1) {
         let (slotCount, allBounds) = self.registry.layout

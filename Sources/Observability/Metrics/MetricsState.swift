@@ -1,11 +1,11 @@
 import NIOCore
 
-/// The state that a `MetricsRegistry` guards: the families with their series, and the values counted off the loops.
+/// The state of a `MetricsRegistry`: the families with their series, and the values counted off the loops.
 struct MetricsState {
-    /// The source of the values of a series.
+    /// Where the values of a series come from.
     enum Source {
         case slot(Int32)
-        /// Counters in consecutive slots, with the texts that follow the first label in their label sets.
+        /// A row of counters in consecutive slots, with the encoded labels of each column.
         case row(Int32, columns: [String])
         case histogram(HistogramID)
         case reading(MetricsRegistry.Reading)
@@ -13,34 +13,34 @@ struct MetricsState {
     }
 
     struct Series {
-        /// The encoded label set without braces: `route="app",code_class="2xx"`. For a row, its first label.
+        /// The encoded labels without braces, e.g. `route="app",code_class="2xx"`. For a row, only its first label.
         let labels: String
         var source: Source
     }
 
     struct Registered {
         let family: MetricFamily
-        /// The bounds in seconds, as written in `le`.
+        /// The bounds in seconds.
         let buckets: [Double]
-        /// The index of the first bound among all bounds.
+        /// The index of its first bound in `bounds`.
         let bound: Int
         var series: [Series] = []
         var index: [String: Int] = [:]
     }
 
     private(set) var families: [String: Registered] = [:]
-    /// The functions that return the label values to show, by family name. Other families show all series.
+    /// By family name, the function that returns the label values to show. Other families show all series.
     var shown: [String: @Sendable () -> [[String]]] = [:]
-    /// The functions that read all series of a family at each scrape, by family name.
+    /// By family name, the function that reads all series at each scrape.
     private(set) var whole: [String: MetricsRegistry.FamilyReading] = [:]
-    /// All bounds in nanoseconds.
+    /// The bounds of all histograms in nanoseconds.
     private(set) var bounds: [Int64] = []
     private(set) var slotCount = 0
     /// The values counted off the loops, by slot.
     var values: [Int: UInt64] = [:]
     var shards: [(loop: any EventLoop, shard: NIOLoopBound<MetricsShard>)] = []
 
-    /// Returns the source of a series. `make` makes it if the series is new.
+    /// Returns the source of a series. If the series is new, `make` creates its source.
     mutating func insert(
         _ family: MetricFamily,
         _ values: [String],
@@ -58,11 +58,11 @@ struct MetricsState {
         return source
     }
 
-    /// Returns the first slot of each row of counters. New rows get slots.
+    /// Returns the first slot of each row. Allocates slots for new rows.
     ///
     /// - Parameters:
-    ///   - rows: The values of the first label.
-    ///   - columns: The values of the other labels, equal in every call.
+    ///   - rows: Values of the first label.
+    ///   - columns: Values of the other labels. They must be equal in every call for the family.
     mutating func insert(_ family: MetricFamily, rows: [String], columns: [[String]]) -> [Int32] {
         var registered = self.takeOut(family, buckets: [])
         defer { self.families[family.name] = registered }
@@ -87,8 +87,8 @@ struct MetricsState {
         return slots
     }
 
-    /// Removes a family while it is changed, so that its arrays are not copied for each of thousands of series. Makes
-    /// the family if it is unknown.
+    /// Removes a family, or makes a new one. The caller changes it and puts it back. While it is outside of the
+    /// dictionary, changing it does not copy its arrays.
     private mutating func takeOut(_ family: MetricFamily, buckets: [Double]) -> Registered {
         if let known = self.families.removeValue(forKey: family.name) {
             precondition(known.family.kind == family.kind, "\(family.name) is a \(known.family.kind.rawValue)")
@@ -108,7 +108,7 @@ struct MetricsState {
         self.families[family.name]?.series[index].source = source
     }
 
-    /// Makes each scrape read all series of a family.
+    /// Registers a function that reads all series of a family at each scrape.
     mutating func read(_ family: MetricFamily, from read: @escaping MetricsRegistry.FamilyReading) {
         self.families[family.name] = self.takeOut(family, buckets: [])
         self.whole[family.name] = read

@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// The standard metrics of a process, read from `/proc` at each scrape, and the build information.
+/// The standard process metrics, read from the system at each scrape, and the build information.
 package enum ProcessMetrics {
     /// The Swift release that compiled this program.
     package static var swiftVersion: String {
@@ -28,13 +28,14 @@ package enum ProcessMetrics {
         registry.read(MetricNames.processCPU) { self.cpuSeconds() }
     }
 
-    /// Returns the start as Unix time in seconds. Field 22 of `/proc/self/stat` is the start in ticks after boot.
+    /// Returns the start time in seconds since the epoch. Field 22 of `/proc/self/stat` is in clock ticks since boot.
     static func startTime() -> Double {
         var now = timespec()
         var sinceBoot = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
-        // The program's name in brackets may contain spaces and brackets, so the fields begin after the last bracket.
+        // The program's name is in brackets and may contain brackets and spaces. The other fields follow the last
+        // bracket.
         let fields = self.text(of: "/proc/self/stat")
         guard let name = fields.lastIndex(of: ")") else { return .nan }
         let rest = fields[name...].split(separator: " ")
@@ -52,7 +53,7 @@ package enum ProcessMetrics {
     static func openFiles() -> Double {
         guard let directory = opendir("/proc/self/fd") else { return .nan }
         defer { closedir(directory) }
-        // ".", ".." and the descriptor of the directory itself are not counted.
+        // Does not count ".", ".." and the descriptor of the directory itself.
         var count = -3
         while readdir(directory) != nil {
             count += 1
@@ -72,12 +73,12 @@ package enum ProcessMetrics {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Returns the first 4 KiB of a small file; empty if it cannot be read.
+    /// Returns up to the first 4 KiB of a file; empty if it cannot be read.
     private static func text(of path: String) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }
         defer { close(descriptor) }
-        // One call returns the whole of a file in `/proc` that is at most this long.
+        // One `read` returns a whole `/proc` file of this size.
         return String(unsafeUninitializedCapacity: 4096) { bytes in
             max(0, Glibc.read(descriptor, bytes.baseAddress, bytes.count))
         }

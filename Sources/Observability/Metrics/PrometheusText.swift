@@ -1,15 +1,13 @@
 import Vocabulary
 
-/// Writes families in Prometheus's text format 0.0.4 or in OpenMetrics: one HELP and one TYPE line per family, then its
-/// series. Every line ends with `\n`.
+/// Writes families in Prometheus's text format 0.0.4 or in OpenMetrics: HELP and TYPE lines, then the series.
 ///
-/// Both formats write the bounds of histograms alike (`1`, not `1.0`), so that a scraper that switches formats keeps
-/// its series.
+/// Both formats write histogram bounds alike (`1`, not `1.0`), so that switching formats does not change the series.
 struct PrometheusText {
     private(set) var bytes: [UInt8] = []
     private let totals: SlotTotals
     private let form: MetricsForm
-    /// The exemplars by the slots of their buckets; only in OpenMetrics.
+    /// The exemplars by slot. Empty unless the format is OpenMetrics.
     private let exemplars: [Int: Exemplar]
 
     init(totals: SlotTotals, as form: MetricsForm, exemplars: [Int: Exemplar]) {
@@ -19,12 +17,12 @@ struct PrometheusText {
         self.bytes.reserveCapacity(65_536)
     }
 
-    /// Ends the text with the marker that OpenMetrics requires.
+    /// Ends the text. OpenMetrics requires an end marker.
     mutating func end() {
         if self.form == .openMetrics { self.write("# EOF\n") }
     }
 
-    /// Returns the written name of a family. OpenMetrics names counters without `_total`.
+    /// Returns a family's name in HELP and TYPE lines. OpenMetrics omits `_total` from the names of counters.
     private func name(of family: MetricFamily) -> String {
         self.form == .openMetrics && family.kind == .counter
             ? String(family.name.dropLast("_total".count)) : family.name
@@ -32,7 +30,7 @@ struct PrometheusText {
 
     /// - Parameters:
     ///   - sets: The label values of the series to show; `nil` for all.
-    ///   - whole: All series, if the family is read at once (`read(all:)`).
+    ///   - whole: All series, if the family was registered with `read(all:)`.
     mutating func append(
         _ registered: MetricsState.Registered,
         only sets: [[String]]? = nil,
@@ -89,8 +87,8 @@ struct PrometheusText {
     }
 
     /// - Parameters:
-    ///   - counts: The number of values under each bound, and above the last.
-    ///   - firstSlot: The slot of the first bucket; `nil` if other code maintains the histogram.
+    ///   - counts: The number of values in each bucket, not cumulative. The last bucket is `+Inf`.
+    ///   - firstSlot: The slot of the first bucket; `nil` if a function returned the histogram.
     private mutating func histogram(
         _ name: String,
         _ labels: String,
@@ -111,7 +109,7 @@ struct PrometheusText {
         self.line("\(name)_count", labels, "\(total)")
     }
 
-    /// Returns an exemplar as text, which follows the value of its bucket (OpenMetrics 1.0).
+    /// Returns an exemplar as the text after its bucket's value (OpenMetrics 1.0).
     private static func text(_ exemplar: Exemplar) -> String {
         let value = Self.seconds(nanoseconds: UInt64(max(exemplar.nanoseconds, 0)))
         let time = Self.number(Double(exemplar.at.milliseconds) / 1000)
@@ -130,12 +128,12 @@ struct PrometheusText {
         self.bytes.append(contentsOf: text.utf8)
     }
 
-    /// Returns the encoded label set without braces.
+    /// Returns the encoded labels without braces.
     static func labels(_ names: [String], _ values: [String]) -> String {
         zip(names, values).map { "\($0)=\"\(self.escaped($1, quotes: true))\"" }.joined(separator: ",")
     }
 
-    /// Escapes `\`, line feed and, if `quotes` is true, `"`, as the format requires.
+    /// Escapes `\` and line feed, and `"` if `quotes` is true.
     static func escaped(_ text: String, quotes: Bool) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -149,7 +147,7 @@ struct PrometheusText {
         return result
     }
 
-    /// Formats a value for Go's `ParseFloat`. Whole numbers below 9e15 have no exponent.
+    /// Formats a value in a form that Go's `ParseFloat` reads. Whole numbers below 9e15 have no exponent.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
@@ -157,7 +155,7 @@ struct PrometheusText {
         return "\(value)"
     }
 
-    /// Formats exact seconds, without conversion to a float.
+    /// Formats seconds exactly, without conversion to floating point.
     static func seconds(nanoseconds: UInt64) -> String {
         let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         if rest == 0 { return "\(whole)" }

@@ -1,6 +1,6 @@
-/// The total of all loops in each slot. Only slots that are not 0 are kept.
+/// The sum over all loops for each slot. Zeros are not stored.
 struct SlotTotals {
-    /// The values, in ascending order of their slots.
+    /// The values in ascending order of slots.
     private let counted: [(slot: Int, value: UInt64)]
 
     init(_ values: [Int: UInt64]) {
@@ -18,7 +18,7 @@ struct SlotTotals {
         return place == self.counted.count || self.counted[place].slot >= slots.upperBound
     }
 
-    /// Returns the index of the first slot that is not below `slot`.
+    /// Returns the index of the first entry whose slot is at least `slot`.
     private func place(of slot: Int) -> Int {
         var (low, high) = (0, self.counted.count)
         while low < high {

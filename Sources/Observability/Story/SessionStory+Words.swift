@@ -1,14 +1,14 @@
 import Vocabulary
 
 extension SessionStory {
-    /// The session, what happened to it, and how it ended, as text.
+    /// The story as text: the session, its events, and how it ended.
     package var text: String {
         let told = self.events.map { "  \($0.time)  \($0.words)" }
         let parts = [["session"] + self.head.map { "  \($0)" }, ["events"] + told, ["result", "  \(self.result)"]]
         return parts.map { $0.joined(separator: "\n") }.joined(separator: "\n")
     }
 
-    /// The line about the beginning of the session.
+    /// The line about the session's beginning.
     private var beginning: Line? {
         self.lines.first(where: \.isBeginning)
     }
@@ -31,7 +31,7 @@ extension SessionStory {
 
     // MARK: Events
 
-    /// The events of the story. Consecutive requests that were allowed are summarized as one event.
+    /// The events. A run of allowed requests becomes one event.
     private var events: [(time: String, words: String)] {
         var events: [(time: String, words: String)] = []
         var run: (first: Line, last: Line, count: Int)?
@@ -76,7 +76,7 @@ extension SessionStory {
 
     // MARK: Result
 
-    /// The end of the session, as far as the lines show it.
+    /// How the session ended, as far as the lines show it.
     private var result: String {
         let own = self.lines.filter { $0.event == .sessionEnded || $0.event == .tokenRevoked }
         if let end = own.last, let reason = end.reason {
@@ -91,7 +91,8 @@ extension SessionStory {
         return "It was refused at \(refused.time): \(reason.rawValue), \(Self.meaning(reason) ?? "")."
     }
 
-    /// Explains a request whose session was already unknown, from the session's idle and absolute lifetimes.
+    /// Explains why a session was unknown at a request, from its idle and absolute lifetimes; `nil` if neither had
+    /// passed.
     private func guess(at refused: Line) -> String? {
         guard let now = UnixTime(rfc3339: refused.time) else { return nil }
         if let text = self.beginning?.detail("expires_at"), let end = UnixTime(rfc3339: text), now >= end {
@@ -104,7 +105,7 @@ extension SessionStory {
         return "It was not used from \(last.time) to \(refused.time), longer than its \(idle) s (session.idle)."
     }
 
-    /// Returns a plain explanation of the reasons that make users sign in again; `nil` for other reasons.
+    /// Returns an explanation of a reason that makes users sign in again; `nil` for other reasons.
     static func meaning(_ reason: Reason) -> String? {
         switch reason {
         case .sessionIdle: "it was not used for its idle lifetime"

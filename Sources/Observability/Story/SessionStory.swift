@@ -4,11 +4,11 @@ import Vocabulary
 import Glibc
 #endif
 
-/// The log lines about one session, by time. They show why a user was asked to sign in again.
+/// The log lines about one session, by time. They show why a user had to sign in again.
 ///
-/// A line belongs to the session if it has the session's fingerprint or id, or the id of a request about the session.
-/// Two kinds of ends also belong to the session if they happened during its life: ends of all sessions of the user, and
-/// the end of the parent session.
+/// A line belongs to the story if it contains the session's fingerprint or id, or the id of a request about the
+/// session. While the session lived, ends of its parent session and of all the user's sessions belong to the story,
+/// too.
 package struct SessionStory {
     /// A line of a log.
     struct Line {
@@ -33,23 +33,23 @@ package struct SessionStory {
         func detail(_ name: String) -> String? { self.value["details"]?[name]?.string }
     }
 
-    /// The lines that belong to the session, by time.
+    /// The lines of the story, by time.
     let lines: [Line]
     /// The fingerprints and ids of the session.
     let names: Set<String>
 
     /// - Parameters:
     ///   - name: The fingerprint of the session's token, or the session's public id.
-    ///   - logs: The lines as the gateways wrote them; other lines are skipped.
+    ///   - logs: The lines as the gateways wrote them. Other lines are skipped.
     package init(of name: String, in logs: [[UInt8]]) {
         var search = Search(name)
-        // A line may contain names that earlier lines use.
+        // A later line may contain a name that belongs to earlier lines, so the logs are read again.
         for _ in 0..<Search.rounds where search.hasNews {
             search.hasNews = false
             for (number, log) in logs.enumerated() { search.read(log, number) }
         }
         self.names = search.names
-        // Lines of one millisecond keep their written order.
+        // Lines of the same millisecond stay in the order of the logs.
         let lines = search.found.sorted { left, right in
             (left.value.time, left.key.log, left.key.offset) < (right.value.time, right.key.log, right.key.offset)
         }
@@ -61,13 +61,13 @@ package struct SessionStory {
         }.map(\.value)
     }
 
-    /// True if no line is about the session.
+    /// True if no line was found.
     package var isEmpty: Bool { self.lines.isEmpty }
 }
 
 /// Collects the lines of a session.
 private struct Search {
-    /// The maximum number of times that the logs are read.
+    /// The maximum number of passes over the logs.
     static let rounds = 4
 
     struct Place: Hashable {
@@ -75,16 +75,16 @@ private struct Search {
         let offset: Int
     }
 
-    /// The session's own names. Each line with one of them belongs to the story.
+    /// The session's fingerprints and ids.
     private(set) var names: Set<String>
     private var requests: Set<String> = []
-    /// The parent sessions. Only the ends of parents, and of users in `subjects`, belong to the story.
+    /// The ids of parent sessions. Of these, and of `subjects`, only ends belong to the story.
     private var parents: Set<String> = []
     private var subjects: Set<String> = []
     private(set) var found: [Place: SessionStory.Line] = [:]
-    /// The found ends that name another session, or all sessions of a user.
+    /// The ends of parent sessions, or of all sessions of a user.
     private(set) var ends: Set<Place> = []
-    /// True if new names were found, so that the logs must be searched again.
+    /// True if new names were found: the logs must be read again.
     var hasNews = true
 
     init(_ name: String) {
@@ -105,14 +105,14 @@ private struct Search {
         }
     }
 
-    /// Returns whether the line is about the end of a parent session, or of all sessions of the user.
+    /// Returns whether the line is the end of a parent session or of all sessions of a user.
     private func isEnd(_ line: SessionStory.Line) -> Bool {
         guard line.event == .sessionEnded || line.event == .tokenRevoked else { return false }
         return line.session.map(self.parents.contains) ?? self.subjects.contains(line.text("subject"))
     }
 
     private mutating func take(_ line: SessionStory.Line, _ place: Place) {
-        // An end that was found by its user before may be the end of this session.
+        // The line is about this session, so it is not an end of another session.
         self.ends.remove(place)
         guard self.found.updateValue(line, forKey: place) == nil else { return }
         let named = [line.session, line.fingerprint, line.value["token_fingerprint"]?.string].compactMap(\.self)
@@ -127,7 +127,7 @@ private struct Search {
         if !name.isEmpty, self[keyPath: set].insert(name).inserted { self.hasNews = true }
     }
 
-    /// Returns the lines that contain exactly this text as a string, with their offsets.
+    /// Returns the lines that contain `text` as a JSON string, with their offsets.
     private static func lines(of log: [UInt8], with text: String) -> [(Int, SessionStory.Line)] {
         let needle = Array("\"\(text)\"".utf8)
         var lines: [(Int, SessionStory.Line)] = []
@@ -143,11 +143,11 @@ private struct Search {
         return lines
     }
 
-    /// Returns the next position of `needle`, which begins with a quote.
+    /// Returns the next offset of `needle`, which begins with a quotation mark.
     private static func offset(of needle: [UInt8], in log: [UInt8], from start: Int) -> Int? {
         log.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return nil }
-            // Searches for the byte after the quote, because quotes are everywhere.
+            // Searches for the second byte, because quotation marks are too frequent.
             var place = start + 1
             while place + needle.count <= bytes.count + 1,
                 let hit = memchr(base + place, Int32(needle[1]), bytes.count - place)

@@ -1,19 +1,20 @@
 package import Vocabulary
 
 extension CallTrace {
-    /// Writes the calls as spans of `trace`.
+    /// Makes a trace that writes each call as a span to `queue`.
     ///
     /// - Parameters:
-    ///   - parent: The span of the request.
+    ///   - parent: The span id of the request.
     ///   - namesPaths: True if spans contain paths.
-    ///   - store: The `db.system.name` of the session store; `nil` for a store in this process, which gets no spans.
+    ///   - store: The `db.system.name` of the session store; `nil` for a store in this process, whose calls are not
+    ///     traced.
     package init(of trace: TraceID, below parent: UInt64, namesPaths: Bool, store: String?, to queue: SpanQueue) {
         self.init { call in
             if case .store = call.callee, store == nil { return }
             let clock = SpanClock()
             var head = SpanHead(
                 trace: trace,
-                // A span id is never 0.
+                // 0 is not a valid span id.
                 span: .random(in: 1 ... .max),
                 kind: .client,
                 start: clock.time(call.began),
@@ -46,7 +47,7 @@ extension CallTrace {
 }
 
 extension SpanBuffer {
-    /// Adds the attributes of the server in an origin (RFC 6454).
+    /// Adds the address and port of an origin (RFC 6454).
     fileprivate func server(of origin: String) {
         let rest = origin.drop { $0 != ":" }.dropFirst(3)
         let closing = rest.lastIndex(of: "]") ?? rest.startIndex

@@ -1,12 +1,12 @@
 package import NIOCore
 import Vocabulary
 
-/// The request to a collector: opentelemetry-proto's `ExportTraceServiceRequest` with one resource and one scope.
+/// The request to a collector: OTLP's `ExportTraceServiceRequest` with one resource and one scope.
 package struct ExportRequest: Sendable {
     /// The encoding of the request.
     package enum Form: String, Sendable, CaseIterable {
         case protobuf = "http/protobuf"
-        /// For people who read the requests. JSON is three to four times as large as protobuf.
+        /// JSON, readable by people. Three to four times as large as protobuf.
         case json = "http/json"
 
         package var contentType: String {
@@ -17,16 +17,16 @@ package struct ExportRequest: Sendable {
         }
     }
 
-    /// The field `resource` of `ResourceSpans`.
+    /// The encoded field `resource` of `ResourceSpans`.
     private let resource: [UInt8]
-    /// The field `scope` of `ScopeSpans`.
+    /// The encoded field `scope` of `ScopeSpans`.
     private let scope: [UInt8]
     private let attributes: [(name: String, value: String)]
     private let version: String
     package let form: Form
 
     /// - Parameters:
-    ///   - attributes: The attributes of the resource, which identify the sender.
+    ///   - attributes: The resource attributes, which identify the sender.
     ///   - version: The version of the gateway.
     package init(attributes: [(name: String, value: String)], version: String, form: Form) {
         self.attributes = attributes
@@ -41,15 +41,15 @@ package struct ExportRequest: Sendable {
         self.scope = Self.field(1, Self.field(1, Array("sallyport".utf8)) + Self.field(2, Array(version.utf8)))
     }
 
-    /// The number of bytes that are copied at once. The C library copies this number with vector instructions. For more
-    /// bytes it uses an instruction that some processors execute byte by byte.
+    /// The number of bytes to copy at once. The C library copies up to this many bytes with vector instructions. For
+    /// longer copies it uses an instruction that is slow on some processors.
     private static let piece = 2048
 
-    /// Returns the body of the request.
+    /// Returns the request's body.
     package func body(_ buffers: [SpanBuffer]) -> ByteBuffer {
         switch self.form {
         case .protobuf:
-            // Each span is copied once.
+            // The total size is computed first, so that each span is copied only once.
             var spans = 0
             for buffer in buffers { spans += buffer.bytes.count }
             let scopeSpans = Self.head(2, of: self.scope.count + spans) + self.scope
@@ -67,7 +67,7 @@ package struct ExportRequest: Sendable {
         }
     }
 
-    /// - Returns: The number of bytes copied, which is all of them.
+    /// - Returns: The number of bytes copied.
     private static func copy(
         _ bytes: UnsafeRawBufferPointer,
         to room: UnsafeMutableRawBufferPointer,
@@ -80,12 +80,12 @@ package struct ExportRequest: Sendable {
         return bytes.count
     }
 
-    /// Returns a length-delimited field.
+    /// Returns a length-delimited protobuf field.
     private static func field(_ number: UInt8, _ content: [UInt8]) -> [UInt8] {
         self.head(number, of: content.count) + content
     }
 
-    /// Returns the bytes before the content of a field with `count` bytes.
+    /// Returns the tag and length of a length-delimited field with `count` bytes.
     private static func head(_ number: UInt8, of count: Int) -> [UInt8] {
         var head = [number << 3 | 2]
         var rest = count
@@ -99,8 +99,8 @@ package struct ExportRequest: Sendable {
 
     // MARK: JSON
 
-    /// Returns the request as JSON: ids in hexadecimal, kinds and codes as numbers, 64-bit numbers as strings (OTLP
-    /// 1.9, "JSON Protobuf Encoding").
+    /// Returns the body as JSON: ids in hexadecimal, enums as numbers, 64-bit numbers as strings (OTLP 1.9, "JSON
+    /// Protobuf Encoding").
     private func json(_ buffers: [SpanBuffer]) -> [UInt8] {
         let spans = buffers.flatMap { buffer -> [JSONValue] in
             var spans: [JSONValue] = []
@@ -198,7 +198,7 @@ package struct ExportRequest: Sendable {
     }
 }
 
-/// Reads the fields of a protobuf message, with the wire types of trace messages. Stops at the first unreadable field.
+/// Reads the fields of a protobuf message. Supports the wire types of trace messages, and stops at any other.
 struct ProtobufReader {
     enum Value {
         case number(UInt64)
@@ -249,17 +249,17 @@ struct ProtobufReader {
     }
 }
 
-/// The rejections and warnings in a collector's answer (`ExportTraceServiceResponse`).
+/// What a collector says about rejected spans (`ExportTraceServiceResponse`).
 package struct PartialSuccess: Sendable, Equatable {
-    /// The maximum length of the message.
+    /// The maximum length of the message in characters.
     private static let textLimit = 512
 
     /// The number of rejected spans.
     package var rejected = 0
-    /// The reason for the rejections, or a warning; `nil` if the answer contains no text.
+    /// Why spans were rejected, or a warning; `nil` if the answer has no message.
     package var message: String?
 
-    /// - Parameter body: The body of an answer with status 200, in either form. An unreadable body is ignored.
+    /// - Parameter body: The body of a 200 answer. An unreadable body is ignored.
     package init(_ body: [UInt8], _ form: ExportRequest.Form) {
         switch form {
         case .protobuf:
@@ -273,7 +273,7 @@ package struct PartialSuccess: Sendable, Equatable {
         case .json:
             let part = JSONText.decode(body, maxDepth: 16)?["partialSuccess"]
             let count = part?["rejectedSpans"]
-            // A 64-bit number should be a string, but some collectors write a number.
+            // A 64-bit number should be a string, but some collectors send a number.
             self.rejected = max(0, count?.string.flatMap { Int($0) } ?? 0)
             if case .integer(let number)? = count { self.rejected = max(0, Int(clamping: number)) }
             self.take(part?["errorMessage"]?.string ?? "")

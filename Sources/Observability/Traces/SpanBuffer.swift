@@ -1,24 +1,24 @@
 package import Vocabulary
 
-/// The kind of a span, as the protocol numbers it (`SpanKind` of opentelemetry-proto).
+/// The kind of a span, numbered as in OTLP's `SpanKind`.
 @usableFromInline
 package enum SpanKind: UInt8, Sendable {
     case server = 2
     case client = 3
 }
 
-/// The properties that every span has.
+/// The properties of every span.
 @usableFromInline
 package struct SpanHead {
     @usableFromInline package var trace: TraceID
-    /// The id of the span, never 0.
+    /// The span id, never 0.
     @usableFromInline package var span: UInt64
-    /// The parent span; 0 if the span begins its trace.
+    /// The id of the parent span; 0 if the span begins its trace.
     @usableFromInline package var parent: UInt64 = 0
-    /// True if the parent belongs to another process.
+    /// True if the parent is in another process.
     @usableFromInline package var isParentRemote = false
     @usableFromInline package var kind: SpanKind
-    /// The start in nanoseconds since 1970, like `end`.
+    /// The start and end in nanoseconds since 1970.
     @usableFromInline package var start: UInt64
     @usableFromInline package var end: UInt64
 
@@ -32,27 +32,27 @@ package struct SpanHead {
     }
 }
 
-/// Spans as the bytes that are sent. Each span is a field `spans` of `ScopeSpans` (opentelemetry-proto, in protobuf),
-/// so that a request to a collector is a head followed by these bytes.
+/// Spans, encoded as fields `spans` of `ScopeSpans` (opentelemetry-proto, in protobuf). A request to a collector is a
+/// head followed by these bytes.
 ///
-/// The buffer has one user at a time: a loop that writes, then the exporter. It grows to the longest batch so far, and
-/// then allocates no more.
+/// Not safe for concurrent use: first a loop writes, later the exporter reads. The memory grows to the longest batch
+/// and is then reused.
 ///
-/// All texts are valid UTF-8, as protobuf requires: other bytes become U+FFFD. Long texts are cut.
+/// Texts are valid UTF-8, as protobuf requires. Invalid bytes become U+FFFD, and long texts are cut.
 @usableFromInline
 package final class SpanBuffer: @unchecked Sendable {
     /// The maximum length of a text in bytes. Longer texts are cut between characters.
     package static let textLimit = 1024
-    /// The size limit of a span in bytes: its length is encoded in two bytes.
+    /// The maximum size of a span in bytes. Its length is encoded in two bytes.
     @usableFromInline static var spanLimit: Int { 16_000 }
 
     @usableFromInline private(set) var base: UnsafeMutablePointer<UInt8>
     @usableFromInline private(set) var capacity: Int
-    /// The number of bytes of whole spans and of the current span.
+    /// The number of bytes written, including those of an unfinished span.
     @usableFromInline var count = 0
-    /// The number of whole spans.
+    /// The number of finished spans.
     @usableFromInline package internal(set) var spans = 0
-    /// The index at which the content of the current span begins.
+    /// The index of the content of the current span.
     @usableFromInline var contentStart = 0
 
     package init(capacity: Int) {
@@ -64,7 +64,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.base.deallocate()
     }
 
-    /// The bytes written so far.
+    /// The bytes written so far, including those of an unfinished span.
     @inlinable @inline(__always)
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: self.base, count: self.count) }
 
@@ -74,11 +74,11 @@ package final class SpanBuffer: @unchecked Sendable {
         self.contentStart = 0
     }
 
-    /// Drops the bytes after the first `count`. They must not contain whole spans.
+    /// Drops the bytes after the first `count`. Use it only to drop an unfinished span.
     @inlinable @inline(__always)
     package func truncate(to count: Int) { self.count = min(self.count, count) }
 
-    /// Runs `write` on an empty buffer and returns its bytes.
+    /// Empties the buffer, runs `write`, and returns the bytes written.
     func run(_ write: (SpanBuffer) -> Void) -> [UInt8] {
         self.removeAll()
         write(self)
@@ -87,17 +87,17 @@ package final class SpanBuffer: @unchecked Sendable {
 
     // MARK: Spans
 
-    /// Begins a span, which lasts until `end`. `SpanPattern.Place` has the positions of its parts.
+    /// Begins a span. Call `end` after writing its attributes. `SpanPattern.Place` has the offsets of its parts.
     package func begin(_ head: SpanHead) {
         self.reserve(96)
         let start = UnsafeMutableRawPointer(self.base + self.count)
         var at = start
-        /// Stores eight bytes and advances by `count`; the next store overwrites the rest.
+        /// Stores eight bytes, but advances only by `count`. The next store overwrites the rest.
         @inline(__always) func put(_ bytes: UInt64, _ count: Int) {
             at.storeBytes(of: bytes.littleEndian, as: UInt64.self)
             at += count
         }
-        // `end` writes the length into the second and third byte.
+        // The second and third byte are for the length. `end` writes it.
         put(UInt64(Self.key(2, .bytes)) | UInt64(Self.key(1, .bytes)) &<< 24 | 16 &<< 32, 5)
         put(head.trace.high.byteSwapped, 8)
         put(head.trace.low.byteSwapped, 8)
@@ -119,9 +119,9 @@ package final class SpanBuffer: @unchecked Sendable {
     /// Begins a span as a copy of `pattern`.
     ///
     /// - Parameters:
-    ///   - head: The head of the span, with the pattern's kind, and with a parent only if the pattern has one.
+    ///   - head: Has the pattern's kind, and a parent only if the pattern has one.
     ///   - status: The status of the answer, if the pattern has one.
-    ///   - run: The bytes to append to the pattern, from another buffer.
+    ///   - run: Further bytes to append, from another buffer.
     @inlinable @inline(__always)
     package func begin(
         like pattern: SpanPattern,
@@ -154,11 +154,11 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= count &+ run.count
     }
 
-    /// Sets the session of a span that was begun with a pattern.
+    /// Sets the session of a span begun with a pattern.
     ///
     /// - Parameters:
-    ///   - session: The value of `Fingerprint.characters`.
-    ///   - place: The value of `SpanPattern.sessionAt`.
+    ///   - session: `Fingerprint.characters`.
+    ///   - place: `SpanPattern.sessionAt`.
     @inlinable @inline(__always)
     package func put(_ session: (first: UInt64, last: UInt16), at place: Int) {
         guard place > 0 else { return }
@@ -167,10 +167,10 @@ package final class SpanBuffer: @unchecked Sendable {
         target.storeBytes(of: session.last, toByteOffset: 8, as: UInt16.self)
     }
 
-    /// Appends a text to the last attribute, which ends the span's pattern.
+    /// Appends text to the last attribute of the span's pattern.
     ///
-    /// - Parameter begun: The number of bytes of text that the attribute already has.
-    /// - Precondition: `fits` has returned true.
+    /// - Parameter begun: The number of text bytes that the attribute already has.
+    /// - Precondition: `fits` returned true for the whole text.
     @inlinable @inline(__always)
     package func complete(_ key: SpanKey, begun: Int, _ text: UnsafeBufferPointer<UInt8>) {
         guard let source = text.baseAddress else { return }
@@ -184,14 +184,14 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= text.count
     }
 
-    /// Returns whether the lengths in an attribute with a text of `count` bytes fit into one byte each.
+    /// Returns whether the lengths of an attribute fit into one byte each, if its text has `count` bytes.
     @inlinable @inline(__always)
     package static func fits(_ key: SpanKey, _ count: Int) -> Bool { count &+ key.count &- 2 < 0x80 }
 
     /// Writes the name of the span.
     package func name(_ text: UnsafeRawBufferPointer) { self.text(5, text) }
 
-    /// Writes a name that consists of `method` and the text in `run`, and then the attributes of `run`.
+    /// Writes the name `method` plus the name in `run`, and the attributes in `run`.
     package func name(_ method: StaticString, _ run: SpanRun) {
         let length = method.utf8CodeUnitCount &+ run.nameLength
         let room = method.utf8CodeUnitCount &+ run.bytes.count &+ 4
@@ -203,28 +203,28 @@ package final class SpanBuffer: @unchecked Sendable {
         withExtendedLifetime(run) { self.put(run.bytes) }
     }
 
-    /// Writes a name that is only a method.
+    /// Writes a method as the name.
     package func name(_ method: StaticString) {
         self.text(5, UnsafeRawBufferPointer(start: method.utf8Start, count: method.utf8CodeUnitCount))
     }
 
-    /// Adds encoded attributes.
+    /// Adds the attributes in `run`.
     @inline(__always)
     package func add(_ run: SpanRun) { withExtendedLifetime(run) { self.add(run.bytes) } }
 
-    /// Adds attributes that another buffer has encoded.
+    /// Adds attributes that were encoded in another buffer.
     package func add(_ run: UnsafeRawBufferPointer) {
         guard self.count &- self.contentStart &+ run.count &+ 4 < Self.spanLimit else { return }
         self.reserve(run.count)
         self.put(run)
     }
 
-    /// Writes `tracestate`, which is never cut.
+    /// Writes `tracestate`, unless empty. It is never cut.
     package func state(_ text: UnsafeRawBufferPointer) {
         if !text.isEmpty { self.text(3, text) }
     }
 
-    /// Links the span to a trace that it does not belong to.
+    /// Links the span to a span of another trace.
     package func link(to context: TraceContext) {
         self.reserve(48)
         self.put(Self.key(13, .bytes))
@@ -254,7 +254,8 @@ package final class SpanBuffer: @unchecked Sendable {
     @inlinable @inline(__always)
     package func end() {
         let length = self.count &- self.contentStart
-        // Two bytes suffice below 2^14. The high bit of the first byte means that another byte follows.
+        // Lengths below 2^14 fit into two bytes of seven bits. The high bit of the first byte means that another
+        // follows.
         self.base[self.contentStart &- 2] = UInt8(truncatingIfNeeded: length) | 0x80
         self.base[self.contentStart &- 1] = UInt8(truncatingIfNeeded: length &>> 7)
         self.spans &+= 1
@@ -262,9 +263,9 @@ package final class SpanBuffer: @unchecked Sendable {
 
     // MARK: Attributes
 
-    /// Writes an attribute with a text.
+    /// Writes a text attribute.
     ///
-    /// - Returns: The number of bytes of text, which are the last bytes of the buffer.
+    /// - Returns: The number of text bytes. They are the last bytes of the buffer.
     @discardableResult
     package func attribute(_ key: SpanKey, _ value: UnsafeRawBufferPointer) -> Int {
         let length = key.count &- 2 &+ value.count
@@ -280,7 +281,7 @@ package final class SpanBuffer: @unchecked Sendable {
         return value.count
     }
 
-    /// Writes an attribute with a text that is known to be ASCII, and returns the text's number of bytes.
+    /// Writes a text attribute that is known to be ASCII. Returns the number of text bytes.
     @inlinable @inline(__always)
     package func attribute(_ key: SpanKey, ascii value: UnsafeBufferPointer<UInt8>) -> Int {
         let length = key.count &- 2 &+ value.count
@@ -310,14 +311,14 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= key.count &+ Fingerprint.length
     }
 
-    /// Writes an attribute with a whole number that is not negative.
+    /// Writes an integer attribute. A negative number is written as 0.
     package func attribute(_ key: SpanKey, _ value: Int) {
         guard (0..<0x4000).contains(value), self.count &- self.contentStart &+ 0x80 < Self.spanLimit else {
             return self.attribute(key.name, value)
         }
         self.reserve(SpanKey.room &+ 0x80)
         let size = value < 0x80 ? 1 : 2
-        // The number replaces the length of the text, with another key before it.
+        // An integer value replaces the length and tag of a text value.
         let target = self.put(key, key.count &- 3 &+ size)
         target[-3] = UInt8(truncatingIfNeeded: size &+ 1)
         target[-2] = Self.key(3, .number)
@@ -326,9 +327,9 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= key.count &- 1 &+ size
     }
 
-    /// Writes a key after the last byte, with the length of the attribute (below 128).
+    /// Writes a key at the end of the buffer, with the attribute's length (below 128). Does not advance `count`.
     ///
-    /// - Returns: The position of the attribute's value.
+    /// - Returns: The address of the attribute's value.
     @inlinable @inline(__always)
     func put(_ key: SpanKey, _ length: Int) -> UnsafeMutablePointer<UInt8> {
         let start = self.base + self.count
@@ -337,15 +338,15 @@ package final class SpanBuffer: @unchecked Sendable {
         return start + key.count
     }
 
-    // Rare attributes are written more slowly, without a prepared key.
+    // The functions below are for rare attributes: they are slower, but need no prepared key.
 
-    /// Writes an attribute with a text.
+    /// Writes a text attribute.
     ///
-    /// - Returns: The number of bytes of text, which are the last bytes of the buffer.
+    /// - Returns: The number of text bytes. They are the last bytes of the buffer.
     @usableFromInline
     @discardableResult
     package func attribute(_ name: StaticString, _ value: UnsafeRawBufferPointer) -> Int {
-        // Nearly all texts avoid the closure, which would count references.
+        // Most texts are plain and avoid the closure, which would count references.
         if isPlain(value) { return self.write(name, value) }
         return withUTF8(value, limit: Self.textLimit) { self.write(name, $0) }
     }
@@ -368,7 +369,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.attribute(name, UnsafeRawBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
     }
 
-    /// Writes an attribute with a whole number that is not negative.
+    /// Writes an integer attribute. A negative number is written as 0.
     package func attribute(_ name: StaticString, _ value: Int) {
         let value = max(0, value)
         guard self.beginAttribute(name, 1 &+ Self.size(value)) else { return }
@@ -376,7 +377,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.put(length: value)
     }
 
-    /// Writes an attribute up to the content of its value, which has `inner` bytes. Returns false if it does not fit.
+    /// Writes an attribute up to its value, which has `inner` bytes. Returns false if the attribute does not fit.
     private func beginAttribute(_ name: StaticString, _ inner: Int) -> Bool {
         let name = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         let value = 1 &+ Self.size(inner) &+ inner
@@ -408,7 +409,7 @@ package final class SpanBuffer: @unchecked Sendable {
 
     // MARK: Protobuf
 
-    /// The wire types that spans need.
+    /// The protobuf wire types of spans.
     private enum WireType: UInt8 {
         case number = 0
         case fixed64 = 1
@@ -416,11 +417,11 @@ package final class SpanBuffer: @unchecked Sendable {
         case fixed32 = 5
     }
 
-    /// Returns the key of a field. Fields from 16 on have a second byte, which `flags` writes.
+    /// Returns the first byte of a field's tag. Fields from 16 on need a second byte (see `flags`).
     @inline(__always)
     private static func key(_ field: UInt8, _ type: WireType) -> UInt8 { field &<< 3 | type.rawValue }
 
-    /// Writes the flags of a span or link: the trace's flags, and whether the parent belongs to another process.
+    /// Writes the flags of a span or link: the trace flags, and whether the parent is in another process.
     private func flags(_ flags: UInt32, isRemote: Bool, field: UInt8) {
         if field < 16 {
             self.put(Self.key(field, .fixed32))
@@ -433,7 +434,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= 4
     }
 
-    /// Returns the number of bytes of an encoded number.
+    /// Returns the number of bytes of an encoded integer.
     @inline(__always)
     private static func size(_ number: Int) -> Int {
         var (rest, size) = (number, 1)
@@ -489,7 +490,7 @@ package final class SpanBuffer: @unchecked Sendable {
     }
 }
 
-/// Copies a text, and returns false if it is not ASCII. The copy must then not be used.
+/// Copies a text. Returns false if the text is not ASCII and the copy must not be used.
 @inline(__always)
 private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointer<UInt8>, _ count: Int) -> Bool {
     let target = UnsafeMutableRawPointer(target)
@@ -502,7 +503,7 @@ private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointe
             bits |= word
             index &+= 8
         }
-        // Copies the last eight bytes, some of them again.
+        // The last eight bytes may overlap those already copied.
         let word = start.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
         target.storeBytes(of: word, toByteOffset: count &- 8, as: UInt64.self)
         bits |= word
@@ -516,7 +517,7 @@ private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointe
     return bits & 0x8080_8080_8080_8080 == 0
 }
 
-/// Returns whether the text is ASCII and short enough to be written unchanged.
+/// Returns whether a text can be written unchanged: it is ASCII and not too long.
 private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
     guard text.count <= SpanBuffer.textLimit, let base = text.baseAddress else { return text.isEmpty }
     var bits: UInt64 = 0
@@ -532,7 +533,7 @@ private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
     return bits & 0x8080_8080_8080_8080 == 0
 }
 
-/// Passes the text to `body` as valid UTF-8 of at most `limit` bytes, or a few more if bytes are replaced.
+/// Passes a text as valid UTF-8 of at most `limit` bytes, or slightly more if invalid bytes are replaced.
 private func withUTF8<Result>(
     _ text: UnsafeRawBufferPointer,
     limit: Int,
@@ -541,7 +542,7 @@ private func withUTF8<Result>(
     var cut = UnsafeRawBufferPointer(rebasing: text.prefix(limit))
     if cut.allSatisfy({ $0 < 0x80 }) { return body(cut) }
     cut = UnsafeRawBufferPointer(rebasing: text.prefix(text.count(ofCharactersWithin: limit)))
-    // Rare: a client's text with non-ASCII characters or invalid bytes.
+    // Rare: texts of clients that are not ASCII.
     var valid = String(decoding: cut, as: UTF8.self)
     return valid.withUTF8 { body(UnsafeRawBufferPointer($0)) }
 }

@@ -4,13 +4,13 @@ import NIOCore
 import Glibc
 #endif
 
-/// Converts times of the monotonic clock into times of spans.
+/// Converts times of the monotonic clock to wall-clock times for spans.
 @usableFromInline
 package struct SpanClock {
-    /// The nanoseconds since 1970 at time 0 of the monotonic clock.
+    /// The wall-clock time at 0 of the monotonic clock, in nanoseconds since 1970.
     @usableFromInline let origin: UInt64
 
-    /// Reads the clocks.
+    /// Reads both clocks.
     package init() {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -18,9 +18,9 @@ package struct SpanClock {
         self.origin = now &- NIODeadline.now().uptimeNanoseconds
     }
 
-    /// Returns the nanoseconds since 1970.
+    /// Returns a time in nanoseconds since 1970.
     ///
-    /// - Parameter uptime: The nanoseconds of the monotonic clock.
+    /// - Parameter uptime: A time of the monotonic clock in nanoseconds.
     @inlinable @inline(__always)
     package func time(_ uptime: UInt64) -> UInt64 { self.origin &+ uptime }
 }

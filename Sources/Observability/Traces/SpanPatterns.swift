@@ -1,18 +1,19 @@
 import Vocabulary
 
-/// The encoded bytes of a typical span. A new span overwrites the differing parts of a copy, and appends the rest.
+/// The encoded bytes of a typical span. New spans are copies in which ids, times and other parts are overwritten.
 @usableFromInline
 package struct SpanPattern {
     @usableFromInline let bytes: UnsafeRawBufferPointer
-    /// The position of the status. `sessionAt` is the session's position. 0 if the pattern has no such part.
+    /// The offsets of the status and the session; 0 if the pattern has none.
     @usableFromInline let statusAt: Int
     @usableFromInline package let sessionAt: Int
-    /// The number of bytes of text with which the last attribute begins.
+    /// The number of text bytes in the last attribute, to which more text may be appended.
     @usableFromInline package let textCount: Int
 
-    /// The positions of the differing parts, relative to the first byte of a span (`SpanBuffer.begin`). If there is a
-    /// parent, add `parentLength` to `start` and `end`. Computed, because a stored constant of another module would
-    /// cost a call at each use.
+    /// The offsets of the parts to overwrite (see `SpanBuffer.begin`). If the span has a parent, `start` and `end` move
+    /// by `parentLength`.
+    ///
+    /// Computed properties are inlined. A stored constant of another module would cost a call at each use.
     @usableFromInline
     enum Place {
         @inlinable static var content: Int { 3 }
@@ -25,13 +26,13 @@ package struct SpanPattern {
     }
 }
 
-/// The properties that all spans of a pattern share.
+/// What all spans of one pattern have in common. Used as a cache key.
 @usableFromInline
 package struct SpanLikeness {
-    /// The number of a run (`SpanRun.number`), like `second`; 0 if there is no run.
+    /// The numbers of two runs (`SpanRun.number`); 0 for no run.
     @usableFromInline let first: UInt64
     @usableFromInline let second: UInt64
-    /// All other properties, as bits that the caller defines; not 0.
+    /// All other common properties, as bits defined by the caller. Not 0.
     @usableFromInline let traits: UInt64
 
     @inlinable @inline(__always)
@@ -46,7 +47,7 @@ package struct SpanLikeness {
         left.first == right.first && left.second == right.second && left.traits == right.traits
     }
 
-    /// The index of the pattern in the cache.
+    /// The index in the cache.
     @inlinable @inline(__always)
     var place: Int {
         let mixed = (self.first &* 31 ^ self.second) &* 31 ^ self.traits
@@ -54,10 +55,9 @@ package struct SpanLikeness {
     }
 }
 
-/// The patterns of the spans that one event loop writes. Nearly every span is like an earlier one, so it is a copy with
-/// different ids, times, status and session.
+/// A cache of patterns for the spans of one event loop. Nearly every span has a pattern.
 ///
-/// Confined to its loop; not `Sendable` on purpose.
+/// Confined to its loop, and deliberately not `Sendable`.
 @usableFromInline
 package final class SpanPatterns {
     @usableFromInline
@@ -66,11 +66,11 @@ package final class SpanPatterns {
         @usableFromInline var pattern: SpanPattern
     }
 
-    /// The number of values of `SpanLikeness.place`. A new pattern replaces the old pattern at its `place`.
+    /// The size of the cache. A new pattern replaces any other pattern with the same index.
     private static let count = 256
 
     @usableFromInline let kept: UnsafeMutablePointer<Kept>
-    /// The buffers with the patterns' bytes; `nil` at places without a pattern.
+    /// The buffers of the patterns, by index; `nil` where there is no pattern.
     private var buffers: [SpanBuffer?]
     private let status = SpanKey("http.response.status_code")
     private let session = SpanKey("sallyport.session")
@@ -91,21 +91,20 @@ package final class SpanPatterns {
         self.kept.deallocate()
     }
 
-    /// Returns the cached pattern for `likeness`, valid until another pattern is made; `nil` if it is not cached.
+    /// Returns the cached pattern; `nil` if there is none. A pattern is valid until `make` is called.
     @inlinable @inline(__always)
     package func find(_ likeness: SpanLikeness) -> SpanPattern? {
         let kept = self.kept + likeness.place
         return kept.pointee.likeness == likeness ? kept.pointee.pattern : nil
     }
 
-    /// Makes the pattern for `likeness`.
+    /// Makes a pattern and caches it.
     ///
     /// - Parameters:
-    ///   - head: The head of one of the pattern's spans.
-    ///   - hasStatus: True if the spans have the status of an answer.
+    ///   - head: The head of any span of this pattern.
+    ///   - hasStatus: True if the spans have a response status.
     ///   - hasSession: True if the spans name a session.
-    ///   - write: Writes all other parts, and returns the number of text bytes in the last attribute. More text may be
-    ///     appended to it.
+    ///   - write: Writes all other attributes, and returns the number of text bytes in the last one.
     @inline(never)
     package func make(
         _ likeness: SpanLikeness,
@@ -121,7 +120,7 @@ package final class SpanPatterns {
         buffer.begin(head)
         var (statusAt, sessionAt) = (0, 0)
         if hasStatus {
-            // A status takes two bytes, like all numbers from 128 to 16,383.
+            // Integers from 128 to 16,383 are encoded in two bytes. Every status is in this range.
             buffer.attribute(self.status, 200)
             statusAt = buffer.bytes.count - 2
         }

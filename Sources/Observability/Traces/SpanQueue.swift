@@ -1,15 +1,15 @@
 import Synchronization
 
-/// The spans that wait for the exporter, in buffers that are recycled: a loop exchanges a full buffer for an empty one.
-/// No loop waits for the exporter: spans that do not fit are dropped and counted.
+/// The spans that wait for the exporter, in recycled buffers. A loop exchanges a full buffer for an empty one and never
+/// waits: spans that do not fit are dropped and counted.
 package final class SpanQueue: Sendable {
-    /// The reasons why spans did not reach the collector: the values of `sallyport_spans_dropped_total{reason}`.
+    /// Why spans did not reach the collector. The raw value is the label `reason` of `sallyport_spans_dropped_total`.
     package enum Loss: String, Sendable, CaseIterable {
-        /// More spans came than the exporter could send.
+        /// The exporter could not keep up.
         case queueFull = "queue_full"
         /// The collector rejected the spans permanently.
         case refused
-        /// The collector did not answer in time, or could not accept the spans for too long.
+        /// The collector did not answer in time, or was not available for too long.
         case failed
     }
 
@@ -19,31 +19,31 @@ package final class SpanQueue: Sendable {
         var spans = 0
         /// Empty buffers.
         var spare: [SpanBuffer] = []
-        /// The buffer for spans that tasks write, not loops.
+        /// The buffer for spans that are written outside of event loops.
         var single = SpanBuffer(capacity: 4096)
         var losses: [Loss: UInt64] = [:]
         var sent: UInt64 = 0
         var isClosed = false
-        /// True if the exporter has been notified of a batch.
+        /// True once the exporter was notified, until it calls `next`.
         var isRung = false
     }
 
-    /// The maximum number of bytes sent at once. A single buffer with long texts of clients may exceed this limit.
+    /// The maximum number of bytes to send at once. A single larger buffer is sent alone.
     private static let longestBatch = 1 << 20
 
     /// The maximum number of waiting spans.
     private let capacity: Int
-    /// The maximum number of spans sent at once, unless one buffer has more.
+    /// The maximum number of spans to send at once. A single buffer with more spans is sent alone.
     package let batch: Int
-    /// The number of spans or bytes at which a buffer is passed on.
+    /// A loop passes its buffer on at this number of spans or bytes.
     let handover: (spans: Int, bytes: Int)
     private let state = Mutex(State())
     private let ring: @Sendable () -> Void
 
     /// - Parameters:
     ///   - capacity: The maximum number of waiting spans.
-    ///   - batch: The maximum number of spans that are sent at once.
-    ///   - ring: Called on any thread when a batch is ready. It must not wait.
+    ///   - batch: The maximum number of spans to send at once.
+    ///   - ring: Called on any thread when a batch is ready. It must not block.
     package init(capacity: Int, batch: Int, ring: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.batch = min(batch, capacity)
@@ -51,7 +51,7 @@ package final class SpanQueue: Sendable {
         self.ring = ring
     }
 
-    /// Takes a buffer with spans.
+    /// Queues the spans in a buffer.
     ///
     /// - Returns: An empty buffer, possibly `buffer` itself.
     package func exchange(_ buffer: SpanBuffer) -> SpanBuffer {
@@ -63,7 +63,7 @@ package final class SpanQueue: Sendable {
         return empty
     }
 
-    /// Writes one span, on any thread.
+    /// Writes one span. Callable on any thread.
     package func write(_ write: (SpanBuffer) -> Void) {
         let rings = self.state.withLock { state -> Bool in
             write(state.single)
@@ -90,9 +90,9 @@ package final class SpanQueue: Sendable {
 
     // MARK: For the exporter
 
-    /// Returns the next spans to send, at most about a batch or a mebibyte; empty if no spans wait.
+    /// Returns the next spans to send, up to the maximum numbers of spans and bytes; empty if none wait.
     ///
-    /// - Parameter onlyFull: True to return nothing unless a whole batch waits.
+    /// - Parameter onlyFull: True to return spans only if a whole batch waits.
     package func next(onlyFull: Bool = false) -> [SpanBuffer] {
         self.state.withLock { state in
             if !onlyFull, state.single.spans > 0 {
@@ -118,11 +118,11 @@ package final class SpanQueue: Sendable {
         }
     }
 
-    /// Takes back the buffers that `next` returned.
+    /// Recycles the buffers that `next` returned, and counts their spans.
     ///
     /// - Parameters:
-    ///   - lost: The number of spans in the buffers that were lost. The rest was sent.
-    ///   - loss: The reason.
+    ///   - lost: The number of spans that were lost. The others were sent.
+    ///   - loss: Why they were lost.
     package func giveBack(_ buffers: [SpanBuffer], lost: Int = 0, _ loss: Loss = .failed) {
         var spans = 0
         for buffer in buffers {
@@ -137,11 +137,11 @@ package final class SpanQueue: Sendable {
         }
     }
 
-    /// The maximum number of empty buffers that are kept: enough for a batch that is being sent and a batch that is
-    /// being written. Only a burst leaves more buffers, and a large queue is rarely full.
+    /// The maximum number of empty buffers to keep: enough for one batch that is being sent and one that is being
+    /// written.
     private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
 
-    /// Rejects further spans. Waiting spans are lost.
+    /// Rejects further spans. Waiting spans are counted as lost.
     package func close() {
         self.state.withLock { state in
             state.isClosed = true
@@ -156,13 +156,13 @@ package final class SpanQueue: Sendable {
     /// Returns the number of spans that were lost for this reason.
     package func lost(_ loss: Loss) -> UInt64 { self.state.withLock { $0.losses[loss, default: 0] } }
 
-    /// The number of empty buffers that are kept.
+    /// The number of empty buffers.
     package var spare: Int { self.state.withLock { $0.spare.count } }
 
-    /// The number of waiting spans, without spans in the loops' buffers.
+    /// The number of waiting spans, without those in the loops' buffers.
     package var waiting: Int { self.state.withLock { $0.spans + $0.single.spans } }
 
-    /// Registers the counters of sent and lost spans.
+    /// Registers the metrics of sent and lost spans.
     package func register(in registry: MetricsRegistry) {
         registry.read(MetricNames.spansSent) { Double(self.state.withLock { $0.sent }) }
         for loss in Loss.allCases {
@@ -173,23 +173,23 @@ package final class SpanQueue: Sendable {
     }
 }
 
-/// The spans of one event loop, buffered until there are enough to pass on.
+/// Buffers the spans of one event loop until there are enough to pass on.
 ///
-/// Confined to its loop; not `Sendable` on purpose.
+/// Confined to its loop, and deliberately not `Sendable`.
 @usableFromInline
 package final class TraceLog {
     private let queue: SpanQueue
-    /// The buffer for spans. `ended` must be called after each span.
+    /// The buffer to write spans to. Call `ended` after each span.
     @usableFromInline package private(set) var buffer: SpanBuffer
-    /// The clocks as they were at most a second ago.
+    /// The last reading of the clocks, at most a second old.
     @usableFromInline private(set) var clock = SpanClock()
-    /// The time at which the clocks are read next, by the monotonic clock.
+    /// When to read the clocks again, by the monotonic clock in nanoseconds.
     @usableFromInline private(set) var clockEnd: UInt64 = 0
-    /// The interval between readings of the clocks, in nanoseconds. Only setting a clock changes their offset.
+    /// The nanoseconds between readings of the clocks. Their difference only changes if the wall clock is set.
     private static let clockPeriod: UInt64 = 1_000_000_000
-    /// The state of the generator of span ids. Ids do not repeat before the state repeats.
+    /// The state of the generator of span ids. It repeats after 2^64 ids.
     @usableFromInline var state = UInt64.random(in: .min ... .max)
-    /// The number of spans or bytes at which the buffer is passed on.
+    /// The buffer is passed on at this number of spans or bytes.
     @usableFromInline let handover: (spans: Int, bytes: Int)
 
     package init(queue: SpanQueue) {
@@ -204,7 +204,7 @@ package final class TraceLog {
         self.ended()
     }
 
-    /// Passes the buffer on if it is full. Called after spans were written to the buffer.
+    /// Passes the buffer on if it is full. Call this after writing a span to `buffer`.
     @inlinable @inline(__always)
     package func ended() {
         if self.buffer.spans >= self.handover.spans || self.buffer.count >= self.handover.bytes {
@@ -212,9 +212,9 @@ package final class TraceLog {
         }
     }
 
-    /// Returns the clock for spans that end now.
+    /// Returns the clock for spans that end at `now`.
     ///
-    /// - Parameter now: The nanoseconds of the monotonic clock.
+    /// - Parameter now: The time of the monotonic clock in nanoseconds.
     @inlinable @inline(__always)
     package func clock(at now: UInt64) -> SpanClock {
         if now >= self.clockEnd { self.readClock(at: now) }
@@ -227,13 +227,13 @@ package final class TraceLog {
         self.clockEnd = now &+ Self.clockPeriod
     }
 
-    /// Passes the spans on.
+    /// Passes the spans on, if there are any.
     @usableFromInline @inline(never)
     package func flushIfNeeded() {
         if self.buffer.spans > 0 { self.buffer = self.queue.exchange(self.buffer) }
     }
 
-    /// Returns a new id of a span. Its complement is also a valid id.
+    /// Returns a new span id. Neither the id nor its complement is 0.
     @inlinable @inline(__always)
     package func nextSpan() -> UInt64 {
         repeat {
@@ -243,7 +243,7 @@ package final class TraceLog {
         } while true
     }
 
-    /// Maps each number to a different number with random-looking bits (the mixer of SplitMix64).
+    /// Scrambles a number (the finalizer of SplitMix64). Different numbers have different results.
     @inlinable @inline(__always)
     package static func mixed(_ number: UInt64) -> UInt64 {
         var mixed = number

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// The bytes that many spans share: attributes, optionally preceded by the end of the name. Never changed.
+/// Encoded attributes that many spans share, optionally with the end of the span's name. Immutable.
 package final class SpanRun: @unchecked Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
 
-    // Immutable after init. The memory is freed in deinit.
+    // Immutable, and freed in `deinit`.
     let bytes: UnsafeRawBufferPointer
-    /// The number of bytes at the start that belong to the name.
+    /// The number of leading bytes that belong to the name.
     let nameLength: Int
-    /// Identifies the run for the life of the process; never 0. An address could be reused.
+    /// Identifies the run within this process; never 0. An address could be reused after `deinit`.
     package let number: UInt64
 
     /// - Parameter write: Writes the attributes.
@@ -16,10 +16,10 @@ package final class SpanRun: @unchecked Sendable {
         self.init(name: "", write)
     }
 
-    /// - Parameter name: The name of the spans without its beginning. A long name is cut.
+    /// - Parameter name: The end of the spans' names. A long text is cut.
     package init(name: String, _ write: (SpanBuffer) -> Void) {
         let limit = SpanBuffer.textLimit
-        // A character has at most four bytes.
+        // A character has at most four bytes in UTF-8.
         let end = name.utf8.count <= limit ? name : String(name.unicodeScalars.prefix(limit / 4))
         let bytes = Array(end.utf8) + SpanBuffer(capacity: 1024).run(write)
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
@@ -34,22 +34,21 @@ package final class SpanRun: @unchecked Sendable {
     }
 }
 
-/// The name of an attribute that nearly every span has, as the bytes before a value of less than 128 bytes.
+/// The name of a frequent attribute, encoded as the bytes before a value of less than 128 bytes.
 @usableFromInline
 package struct SpanKey: @unchecked Sendable {
-    /// The number of bytes that are copied for every key, including unused bytes: copying a constant number takes few
-    /// instructions.
+    /// The number of bytes to copy for any key. Copying a constant number takes few instructions.
     @usableFromInline static let room = 48
 
     @usableFromInline let name: StaticString
-    /// The bytes of the key. Never freed, as keys are constants. Lengths are written into each copy.
+    /// The encoded key, without lengths. Never freed, because keys are constants.
     @usableFromInline let bytes: UnsafeRawPointer
     @usableFromInline let count: Int
 
     /// - Precondition: The name has at most 40 bytes.
     package init(_ name: StaticString) {
         let text = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-        // Field 9 of the span, 1 of the attribute, 2 of the attribute, 1 of the value: each has a length.
+        // The tags of field 9 of a span, of key and value of an attribute, and of a text value, each with its length.
         let bytes = [0x4A, 0, 0x0A, UInt8(text.count)] + Array(text) + [0x12, 0, 0x0A, 0]
         precondition(bytes.count <= Self.room, "the name of an attribute is too long")
         let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.room, alignment: 16)

@@ -89,27 +89,27 @@ struct CheckCommand: WiredCommand {
             verdicts?.map(Self.line) ?? ["nothing to connect to: the gateway keeps sessions and users itself"]
         )
         let isBroken = verdicts?.contains(where: { $0.level == .error }) ?? false
-        // A store that cannot be reached is already reported by a verdict.
+        // A verdict above already reports a store that cannot be reached.
         self.say("clients that differ from the file", (try? await ClientDrift.lines(loaded, wiring)) ?? [])
         if isBroken { throw ExitCode.failure }
     }
 
-    /// Prints a configuration that lets this proxy ask the gateway.
+    /// Prints the configuration for a proxy that asks the gateway.
     private static func sayConfiguration(of proxy: ProxyKind, _ settings: Settings, _ draft: Draft) throws {
         if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
         guard let plan = draft.plan(for: proxy) else { return }
         if let fault = plan.fault { throw Console.failure(fault) }
-        // Warnings are comments on standard error: they stay visible, and a redirected configuration stays valid.
+        // Warnings go to standard error, so that a redirected configuration stays valid.
         for warning in plan.warnings { Console.complain("# WARNING: \(warning)") }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }
 
-    /// Connects to the servers in the settings and returns one verdict per check. `nil` if there are no servers.
+    /// Checks the store and the providers, and returns their verdicts; `nil` if there is nothing to connect to.
     private func verdicts(on settings: Settings, _ wiring: GatewayWiring) async throws -> [Verdict]? {
         var verdicts = try await wiring.checkStore(settings.store)
         let client = CallClient(group: try TransportGroup(count: 1))
         for provider in settings.providers {
-            // The files were read with the settings.
+            // This does not fail, because the files were read with the settings.
             let transport = try client.transport(
                 caFile: provider.settings.caFile,
                 allowsPlainHTTP: provider.settings.allowsPlainHTTP,

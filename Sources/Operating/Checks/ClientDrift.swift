@@ -4,16 +4,16 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// The differences between the clients in the file and the clients in use, for `check --network`.
+/// Compares the clients in the file with the clients in use, for `check --network`.
 enum ClientDrift {
-    /// Returns one line for each member that differs from the file. `nil` if there is no shared store to read.
+    /// Returns a line for each member that differs from the file; `nil` if there is no shared store.
     ///
-    /// - Throws: An error of the store's configuration.
+    /// - Throws: An error in the configuration of the store.
     static func lines(_ loaded: LoadedSettings, _ wiring: GatewayWiring) async throws -> [String]? {
         guard loaded.settings.store.isShared, let secrets = loaded.settings.secrets else { return nil }
         let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
-        // Problems of the store are already reported by the verdicts.
+        // The command's verdicts already report problems of the store.
         let backing = try wiring.backing(loaded.settings.store, keys, group)
         try await backing.start()
         let overlay = ClientOverlay(

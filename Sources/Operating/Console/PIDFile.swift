@@ -1,9 +1,9 @@
 import Glibc
 
-/// The file that holds the process id of a running gateway.
+/// The file with the process id of a running gateway.
 package enum PIDFile {
-    /// Creates an empty file, so that nobody signals the process before it handles signals. An existing file is
-    /// replaced unless its gateway is still running.
+    /// Creates an empty file. `write` adds the process id later, when the process handles signals. Throws if the file
+    /// names a gateway that is still running.
     package static func claim(_ path: String) throws {
         if let former = self.process(in: path), former != getpid(), self.isGateway(former) {
             throw PrivateFileFailure("\(path): a gateway with process id \(former) is already running")
@@ -12,7 +12,7 @@ package enum PIDFile {
         try PrivateFile.make(at: path, with: [], mode: 0o644)
     }
 
-    /// Replaces the file that `claim` has created by a file with the id of this process.
+    /// Replaces the file of `claim` by one with this process's id.
     package static func write(to path: String) throws {
         unlink(path)
         try PrivateFile.make(at: path, with: Array("\(getpid())\n".utf8), mode: 0o644)
@@ -26,7 +26,7 @@ package enum PIDFile {
         return process
     }
 
-    /// Removes the file, unless another process has written to it since `claim`.
+    /// Removes the file, unless another process replaced it.
     package static func release(_ path: String) {
         guard let text = Console.readToken(path) else { return }
         if text.isEmpty || self.process(in: path) == getpid() { unlink(path) }
@@ -37,7 +37,7 @@ package enum PIDFile {
         return text.flatMap { Int32($0) }.flatMap { $0 >= 1 ? $0 : nil }
     }
 
-    /// True if the process runs this program, so that no other program gets a signal that would end it.
+    /// True if the process runs this program. Signals must not reach an unrelated process that reuses the id.
     static func isGateway(_ process: Int32) -> Bool {
         guard process >= 1 else { return false }
         func program(_ process: String) -> String? {
@@ -45,7 +45,7 @@ package enum PIDFile {
             let count = readlink("/proc/\(process)/exe", &path, path.count)
             guard count > 0 else { return nil }
             let text = String(decoding: path.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            // Linux appends the mark if an upgrade has replaced the program's file.
+            // Linux appends this if an upgrade has replaced the program's file.
             let mark = " (deleted)"
             return text.hasSuffix(mark) ? String(text.dropLast(mark.count)) : text
         }

@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 #endif
 
-/// The error for a file of secrets that cannot be created, read or changed.
+/// A file of secrets could not be created, read or changed.
 struct PrivateFileFailure: Error, CustomStringConvertible {
     let description: String
 
@@ -12,7 +12,7 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Runs the work of a command. A `PrivateFileFailure` is printed to standard error; the exit status is then 1.
+    /// Runs the work of a command. Prints a `PrivateFileFailure` to standard error and ends with exit status 1.
     static func reported(_ work: () throws -> Void) throws {
         do {
             try work()
@@ -21,16 +21,16 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
         }
     }
 
-    /// Returns a failure that ends with the system's message for `errno`.
+    /// Returns a failure with the system's message for `errno`.
     static func system(_ what: String) -> PrivateFileFailure {
         PrivateFileFailure("\(what): \(String(cString: strerror(errno)))")
     }
 }
 
-/// A file that only one program at a time changes. Changes are atomic: a reader finds either the old or the new
-/// content, even after a crash. The file is locked until this value is destroyed.
+/// A locked file whose content is replaced atomically. Only one program at a time can change the file, and readers find
+/// either the old or the new content, even after a crash. The lock lasts until this value is destroyed.
 struct PrivateFile: ~Copyable {
-    /// The real path, with links resolved, so that a link is never replaced by a file.
+    /// The path with all links resolved. A link is therefore never replaced by a file.
     private let path: String
     private let descriptor: Int32
     private let status: stat
@@ -61,7 +61,7 @@ struct PrivateFile: ~Copyable {
                 close(descriptor)
                 throw PrivateFileFailure("\(path) is not a file")
             }
-            // If the file was replaced between opening and locking, the lock is on the old file.
+            // The file may have been replaced between `open` and `flock`. Then the lock is on the old file: try again.
             if stat(path, &current) == 0, current.st_ino == opened.st_ino, current.st_dev == opened.st_dev {
                 return (descriptor, opened)
             }
@@ -73,7 +73,7 @@ struct PrivateFile: ~Copyable {
         close(self.descriptor)
     }
 
-    /// Returns the content. A file of more than `limit` bytes is an error.
+    /// Returns the content. Throws if the file has more than `limit` bytes.
     func read(limit: Int) throws(PrivateFileFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: limit + 1)
         var count = 0
@@ -88,13 +88,13 @@ struct PrivateFile: ~Copyable {
         throw PrivateFileFailure("\(self.path) has more than \(limit) bytes")
     }
 
-    /// Replaces the file by one with this content and the old owner and mode.
+    /// Replaces the content. The owner and mode stay the same.
     func replace(with bytes: [UInt8]) throws(PrivateFileFailure) {
         let draft = "\(self.path).\(getpid()).new"
         let copy = try Self.write(bytes, to: draft)
         defer { close(copy) }
         do throws(PrivateFileFailure) {
-            // A gateway that runs as another user must still be able to read the file.
+            // A gateway that runs as another user must still be able to read it.
             var now = stat()
             let owned =
                 fstat(copy, &now) == 0
@@ -112,13 +112,13 @@ struct PrivateFile: ~Copyable {
         Self.sync(directoryOf: self.path)
     }
 
-    /// Creates a file that only its owner can read, or with another `mode`. An existing file is never overwritten.
+    /// Creates a file with this mode. Throws if the file exists.
     static func make(at path: String, with bytes: [UInt8], mode: mode_t = 0o600) throws(PrivateFileFailure) {
         close(try Self.write(bytes, to: path, mode: mode))
         Self.sync(directoryOf: path)
     }
 
-    /// Creates a file with this mode, and returns once its content is on disk. The caller closes the descriptor.
+    /// Creates a file with this mode, and waits until its content is on disk. The caller closes the descriptor.
     private static func write(
         _ bytes: [UInt8],
         to path: String,
@@ -144,8 +144,8 @@ struct PrivateFile: ~Copyable {
         return descriptor
     }
 
-    /// Flushes the directory, so that the new name survives a crash. Failures are ignored, because some file systems
-    /// cannot flush directories.
+    /// Flushes the directory, so that a new name survives a crash. Some file systems cannot flush directories, so
+    /// failures are ignored.
     private static func sync(directoryOf path: String) {
         let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// The process as a whole.
+/// Functions and values of the whole process.
 package enum Process {
-    /// Makes a crash write a last log line that names the signal. The core dump and the exit status do not change.
+    /// Logs the signal that ends a crashing process. The core dump and the exit status stay the same.
     package static func reportFatalSignals() {
         sallyport_use_signal_stack()
         sallyport_report_fatal_signals(self.standardOutput)
@@ -12,8 +12,8 @@ package enum Process {
     /// The descriptor of standard output.
     package static let standardOutput: Int32 = 1
 
-    /// Opens `/dev/null` for each closed standard descriptor, so that no file or socket gets its number and receives
-    /// what is printed. The direction is reversed (input for writing, output for reading), so that using the descriptor
+    /// Opens `/dev/null` for each closed standard descriptor. Otherwise a file or socket could get its number and
+    /// receive what is printed. The direction is reversed (input for writing, output for reading): using the descriptor
     /// still fails.
     package static func occupyStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
@@ -21,16 +21,15 @@ package enum Process {
         }
     }
 
-    /// Ends the process with this exit status after flushing buffered output.
+    /// Ends the process with this exit status, after flushing buffered output.
     ///
-    /// No exit handler runs. `exit` would run the handlers of libraries while other threads continue, and OpenSSL's
-    /// handler frees memory that a thread may be using to make a key.
+    /// Exit handlers do not run. While other threads continue, OpenSSL's handler could free memory that they use.
     package static func end(_ status: Int32) -> Never {
         fflush(nil)
         _exit(status)
     }
 
-    /// The environment variables. If a name occurs twice, its first value applies, as with `getenv`.
+    /// The environment variables. If a name occurs twice, the first value applies (as with `getenv`).
     package static let environment: [String: String] = {
         var variables: [String: String] = [:]
         guard var next = process_environment() else { return variables }
@@ -46,14 +45,14 @@ package enum Process {
 }
 
 extension Process {
-    /// The working directory, which relative paths start from. Empty if it has been removed.
+    /// The working directory; empty if it was removed.
     package static var folder: String {
         guard let path = getcwd(nil, 0) else { return "" }
         defer { free(path) }
         return String(cString: path)
     }
 
-    /// The machine's name. Empty if it cannot be read.
+    /// The machine's name; empty if it cannot be read.
     package static var hostName: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { name in
             guard let start = name.baseAddress, gethostname(start, name.count) == 0 else { return "" }
@@ -62,8 +61,8 @@ extension Process {
         }
     }
 
-    /// The arguments after the program's name. The runtime looks for arguments next to the environment. It finds none
-    /// if a preloaded library has moved the environment (`setenv`), so `/proc` is the fallback.
+    /// The arguments after the program's name. The runtime finds no arguments if a preloaded library called `setenv`.
+    /// They are then read from `/proc`.
     package static var words: [String] {
         let known = CommandLine.arguments
         guard known.isEmpty, let file = fopen("/proc/self/cmdline", "r") else { return Array(known.dropFirst()) }

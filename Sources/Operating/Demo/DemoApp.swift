@@ -5,10 +5,10 @@ package import RequestPath
 import Settings
 import Transport
 
-/// The app behind the demo's gateway. It has no sign-in and shows the request that it received. Its pages have a button
-/// that acts as a native app, for visitors without one.
+/// The app behind the demo's gateway. It has no sign-in, and shows the request that it received. The buttons on its
+/// pages act as a native app.
 package enum DemoApp {
-    /// Starts the app on a free loopback port.
+    /// Starts the app on a free port of the loopback address.
     package static func start(at place: DemoPlace) async throws -> EndpointServer {
         let group = try TransportGroup(count: 1)
         let client = CallClient(group: group)
@@ -16,7 +16,7 @@ package enum DemoApp {
         let waiting = DemoWaitingSignIns()
         let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         let app = Endpoint(path: "/**", methods: methods, bodyLimit: 1 << 20, isApp: true) { request in
-            // After a sign-out, the gateway redirects the browser here, with GET.
+            // After a sign-out, the gateway redirects the browser to this path with GET.
             if ["GET", "POST"].contains(request.method), request.path == DemoPage.nativePath {
                 return await self.opened(by: native, request)
             }
@@ -33,7 +33,7 @@ package enum DemoApp {
         return try await EndpointServer.start(listener, setting: "the demo's app", on: group.loops[0], [app])
     }
 
-    /// Opens a page in the browser as the native app does, for the user in the query.
+    /// Redirects the browser as the native app would open it, for the user in the query.
     private static func opened(by native: DemoNativeApp, _ request: EndpointRequest) async -> EndpointResponse {
         let wished = request.parameters(DemoPage.user).first
         let user = DemoUser.all.first { $0.id == wished } ?? DemoUser.all[0]
@@ -45,15 +45,13 @@ package enum DemoApp {
         }
     }
 
-    /// The URL on this request's host to which the browser returns after the native app's sign-in. `nil` if an app may
-    /// not use a URL on this host.
+    /// The native app's redirect URI on the request's host; `nil` if an app cannot use this host.
     private static func returnURL(_ request: EndpointRequest, at place: DemoPlace) -> String? {
         let host = request.field("host") ?? ""
         return place.appReturns.first { $0.hasSuffix("//\(host)\(DemoPlace.returnPath)") }
     }
 
-    /// Redirects the browser to the gateway, which signs the native app in with the browser's session. Without a
-    /// session the user signs in first.
+    /// Begins the native app's sign-in: redirects the browser to the gateway's `/authorize`.
     private static func signIn(
         to native: DemoNativeApp,
         _ waiting: DemoWaitingSignIns,
@@ -71,7 +69,7 @@ package enum DemoApp {
         return .seeOther(begun.path, fields: [("set-cookie", cookie)])
     }
 
-    /// Answers the browser that returns with a code: the native app redeems it and shows what its API receives.
+    /// Completes the native app's sign-in: redeems the code, calls the API, and shows what the API received.
     private static func signedIn(
         to native: DemoNativeApp,
         _ waiting: DemoWaitingSignIns,
@@ -94,7 +92,7 @@ package enum DemoApp {
         }
     }
 
-    /// Answers with the request as text: its first line, then the fields in order.
+    /// Returns the request as text: its first line and its header fields.
     private static func text(_ request: EndpointRequest) -> EndpointResponse {
         let body = request.body.isEmpty ? "" : "\n(a body of \(request.body.count) bytes)\n"
         return .text(200, "\(request.head ?? "")\n\(body)")

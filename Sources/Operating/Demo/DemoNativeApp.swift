@@ -3,19 +3,19 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// The demo's native app. It makes the calls of a real native app.
+/// The demo's native app. It makes the HTTP requests that a real native app makes.
 struct DemoNativeApp: Sendable {
-    /// The error for a call without a usable answer.
+    /// A call had no usable answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The gateway's origin, e.g. `http://127.0.0.1:8080`, and its host.
+    /// The gateway's origin, e.g. `http://127.0.0.1:8080`, and its host name.
     let gateway: String
     let host: String
     let transport: any CallTransport
 
-    /// Signs the user in, and mints a session-transfer token.
+    /// Signs the user in and mints a session-transfer token.
     func transferToken(for user: DemoUser) async throws -> String {
         let flow = try await self.value(of: "id", in: OutgoingCall("GET", "\(self.gateway)/self-service/login/api"))
         let signIn: JSONValue = [
@@ -51,10 +51,9 @@ struct DemoNativeApp: Sendable {
 
     // MARK: Sign-in in the browser
 
-    /// Begins an OAuth sign-in in the browser, with a code verifier for this sign-in (RFC 7636).
+    /// Begins an OAuth sign-in in the browser (PKCE, RFC 7636).
     ///
-    /// - Returns: The path of the page that the browser opens, the state that comes back with the code, and the code
-    ///   verifier, which the app keeps.
+    /// - Returns: The path to open in the browser, the `state`, and the code verifier.
     func beginInBrowser(returningTo url: String) -> (path: String, state: String, verifier: String) {
         let (state, verifier) = (Random.base64URL(16), Random.base64URL(32))
         let query = FormText.encoded([
@@ -66,7 +65,7 @@ struct DemoNativeApp: Sendable {
         return ("/authorize?\(query)", state, verifier)
     }
 
-    /// Redeems the code that the browser brought back to `url` for an access token, with the app's verifier.
+    /// Redeems an authorization code for an access token.
     func accessToken(code: String, verifier: String, returnedTo url: String) async throws -> String {
         let form = FormText.encoded([
             ("grant_type", "authorization_code"), ("client_id", DemoSettings.nativeClient), ("redirect_uri", url),
@@ -83,7 +82,7 @@ struct DemoNativeApp: Sendable {
         )
     }
 
-    /// Calls the API behind the gateway, and returns its answer.
+    /// Calls the API behind the gateway, and returns the answer.
     func order(with accessToken: String) async throws -> String {
         let fields = [(name: "authorization", value: "Bearer \(accessToken)")]
         let answer = try await self.transport.send(OutgoingCall("GET", "\(self.gateway)/orders/1", fields: fields))
@@ -93,7 +92,7 @@ struct DemoNativeApp: Sendable {
         return text
     }
 
-    /// Returns a text member of the document that answers the call.
+    /// Sends a call, and returns a text member of the answer.
     private func value(of member: String, in call: OutgoingCall) async throws -> String {
         guard let value = try await self.document(call)[member]?.string else {
             throw Failure(description: "an answer without \(member)")
@@ -103,7 +102,7 @@ struct DemoNativeApp: Sendable {
 
     private func document(_ call: OutgoingCall) async throws -> JSONValue {
         var call = call
-        // Users recognize the app by this name in the list of their sessions.
+        // Shown to users in the list of their sessions.
         call.fields.append(("user-agent", "DemoApp/1.0 (iPhone)"))
         let answer = try await self.transport.send(call)
         guard answer.status == 200, let document = JSONText.decode(answer.body) else {

@@ -3,15 +3,15 @@ import Endpoints
 import Pages
 import Vocabulary
 
-/// The page of the demo's app: the user as the gateway reports it, and experiments to try.
+/// The pages of the demo's app. They show the user as the gateway reports it, and suggest experiments.
 enum DemoPage {
-    /// The path that the native app's button posts to. It is public, so it works without a session.
+    /// The path of the native app's button. It is public: the button works without a session.
     static let nativePath = "/public/native-app"
     /// The path that starts the native app's sign-in in the browser.
     static let signInPath = "/public/native-app/sign-in"
-    /// The query parameter of `nativePath` that selects the user whom the native app signs in.
+    /// The query parameter of `nativePath` for the native app's user.
     static let user = "user"
-    /// The query of a page that the native app has opened.
+    /// The query of pages that the native app opened.
     static let isFromNative = "opened-by=the-native-app"
 
     static func answer(_ request: EndpointRequest) -> EndpointResponse {
@@ -37,9 +37,9 @@ enum DemoPage {
         )
     }
 
-    /// Returns the native app's page about its session.
+    /// Returns the page to show after the native app's sign-in.
     ///
-    /// - Parameter received: The request that the app sent with its access token, as its API received it.
+    /// - Parameter received: The request with the access token, as the API received it.
     static func signedIn(_ received: String) -> EndpointResponse {
         let identity = received.split(separator: "\n").filter { $0.lowercased().hasPrefix("x-auth-") }
         return self.page(
@@ -122,7 +122,7 @@ enum DemoPage {
             """
     }
 
-    /// Draws the path of this request from the browser to the app.
+    /// Draws the way of this request from the browser to the app.
     private static func way(_ request: EndpointRequest) -> String {
         let email = HTMLText.escaped(request.field("x-auth-email") ?? "")
         let app = (
@@ -149,13 +149,13 @@ enum DemoPage {
         }
     }
 
-    /// Draws the participants in order. Names and sentences are markup.
+    /// Draws the participants in order. Names and sentences are HTML.
     private static func flow(_ parts: [(name: String, sentence: String)]) -> String {
         let items = parts.map { "<li><strong>\($0.name)</strong> <span>\($0.sentence)</span></li>" }
         return "<ol class=\"flow\">\n\(items.joined(separator: "\n"))\n</ol>"
     }
 
-    /// Explains why a page that the native app opened shows the browser's existing session.
+    /// Returns a note for a page that the native app opened in a browser with its own session. Empty for other pages.
     private static func note(_ request: EndpointRequest) -> String {
         guard request.field("x-auth-origin") != "transfer",
             request.head?.split(separator: "\n").first?.utf8.contains(self.isFromNative.utf8) == true
@@ -262,6 +262,6 @@ enum DemoPage {
         .buttons>*+*{margin-top:.75rem;text-align:center}}
         """
 
-    /// The digest of the style in the padded base64 of CSP (CSP3 2.3.1).
+    /// The digest of the style for the CSP, in padded base64 (CSP3 2.3.1).
     private static let styleDigest = Base64.encode(SHA256.digest(Array(style.utf8)).bytes)
 }

@@ -1,12 +1,12 @@
 import Cryptography
 package import Settings
 
-/// A user of the demo. The password is printed, so it is not a secret.
+/// A user of the demo.
 package struct DemoUser: Sendable {
     var id: String
-    /// The name that the user types at sign-in.
+    /// What the user types at sign-in.
     package var identifier: String
-    /// The password, which the demo prints.
+    /// The password. The demo prints it.
     package var password: String
     var name: String
     var groups: [String]
@@ -30,17 +30,17 @@ package struct DemoUser: Sendable {
     ]
 }
 
-/// The demo's settings: a file made in memory and read by the loader of all settings files.
+/// The demo's settings, as a settings file in memory.
 package struct DemoSettings: Sendable {
     static let nativeClient = "demo-native"
-    /// The URL that returns a browser to an app on a phone after a sign-in or a sign-out.
+    /// The callback of the demo's phone app, for sign-ins and sign-outs.
     static let phoneCallback = "com.example.demo:/callback"
     static let webClient = "demo-web"
-    /// The URL that the browser returns to after a native app's sign-in with two codes.
+    /// The URL to which the browser returns after a native app signed in with two codes instead of OAuth.
     static let appReturn = "com.example.demo:/signed-in"
     /// The scope that the native app requests for the API.
     static let apiScope = "orders:read"
-    /// The client that may introspect tokens: the API's server. Its secret is printed, like the users' passwords.
+    /// The API's server: a client that may introspect tokens. The demo prints its secret.
     static let apiClient = "demo-api"
     static let apiSecret = "only-for-the-demo"
     private static let secretFile = "demo-api.secret"
@@ -119,11 +119,11 @@ package struct DemoSettings: Sendable {
             """
     }
 
-    /// Returns the name of the API's route on the host at this position.
+    /// Returns the name of the API's route on the host at `index`.
     private static func orders(_ index: Int) -> String { index == 0 ? "orders" : "orders-\(index + 1)" }
 
-    /// Returns the settings of one host. All hosts have the same pages. Route names must be unique, so only the first
-    /// host names its other routes.
+    /// Returns the settings of one host. All hosts have the same routes. Route names must be unique, so only the first
+    /// host names all of them.
     private static func host(_ origin: String, _ index: Int) -> String {
         func name(_ name: String) -> String { index == 0 ? "\n        name: \(name)" : "" }
         return """
@@ -147,7 +147,7 @@ package struct DemoSettings: Sendable {
             """
     }
 
-    /// The template of the sign-in page. It shows a password for people on a phone, who do not see the terminal.
+    /// The template of the sign-in page. It shows a password, because people with a phone do not see the terminal.
     private static let signInPage = """
         <!DOCTYPE html>
         <html lang="{{language}}" dir="{{direction}}">
@@ -169,10 +169,10 @@ package struct DemoSettings: Sendable {
 
         """
 
-    /// Keeps each name and password on one line, and leaves space between the notice and the heading below it.
+    /// Extra CSS for the sign-in page: no line breaks in names and passwords, and space below the notice.
     private static let signInStyle = "strong{white-space:nowrap}.notice+h1{margin-top:1.5rem}\n"
 
-    /// Settings for the demo only. The printed settings, which people copy, do not contain them.
+    /// Further settings. They are not printed, because nobody should copy them.
     private static let pages = """
         pages:
           name: Sallyport demo
@@ -180,7 +180,7 @@ package struct DemoSettings: Sendable {
 
         """
 
-    /// Loads the settings, and validates them like any other settings.
+    /// Loads and validates the settings.
     package func load() throws(SettingsFailure) -> LoadedSettings {
         let files = [
             "demo.yaml": Array((self.yaml + Self.pages).utf8),
@@ -191,7 +191,7 @@ package struct DemoSettings: Sendable {
         return try SettingsLoader.load(
             file: "demo.yaml",
             environment: [:],
-            // The demo has warned anybody who lets other machines connect that its passwords are public.
+            // If other machines can connect, the demo has already warned that the passwords are public.
             flags: InsecureFlags(http: true, staticUsers: !self.isLocal),
             files: SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in
@@ -203,7 +203,7 @@ package struct DemoSettings: Sendable {
         )
     }
 
-    /// Returns a hash at the lowest accepted cost. The password is printed anyway.
+    /// Returns a hash with the lowest accepted cost. The password is not secret.
     private static func hash(_ password: String) -> String {
         let salt = Random.bytes(16)
         let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)

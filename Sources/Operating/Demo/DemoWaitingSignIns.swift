@@ -2,16 +2,15 @@ import Endpoints
 import Synchronization
 import Vocabulary
 
-/// The sign-ins that the demo's native app has started in browsers, each with the code verifier that the app keeps.
+/// The unfinished sign-ins of the demo's native app, each with its code verifier.
 final class DemoWaitingSignIns: Sendable {
-    /// The cookie that ties a sign-in to its browser. A real app on a phone opens the browser itself and needs no
-    /// cookie.
+    /// The cookie that ties a sign-in to its browser. A real app opens the browser itself and needs no cookie.
     static let cookie = "demo-native-app"
     private static let largest = 32
 
     private let waiting = Mutex<[(state: String, verifier: String)]>([])
 
-    /// Keeps the verifier of a sign-in. If there are too many sign-ins, the oldest is dropped.
+    /// Adds a sign-in. Drops the oldest one if there are too many.
     func keep(_ verifier: String, of state: String) {
         self.waiting.withLock { waiting in
             waiting.append((state, verifier))
@@ -19,8 +18,8 @@ final class DemoWaitingSignIns: Sendable {
         }
     }
 
-    /// Returns the verifier of the sign-in whose state is in both the URL and the browser's cookie, and forgets it.
-    /// `nil` if the app has not started that sign-in in this browser.
+    /// Removes a sign-in and returns its verifier; `nil` unless its state is both in the URL and in the browser's
+    /// cookie.
     func take(for request: EndpointRequest) -> String? {
         let start = "\(Self.cookie)="
         var states: [Substring] = []

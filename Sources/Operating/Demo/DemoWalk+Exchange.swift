@@ -1,4 +1,4 @@
-/// The steps of a native app that signs its user in through the browser without OAuth, up to the sign-out.
+/// The steps of a native app that signs its user in through the browser without OAuth.
 extension DemoWalk {
     /// Returns the steps. They use the shell functions `token`, `field` and `transfer` of earlier steps.
     static func exchangeSteps(origin: String, user: DemoUser) -> [DemoStep] {
@@ -20,7 +20,7 @@ extension DemoWalk {
             ),
             DemoStep(
                 "The user signs in there, and the browser goes back to the app with a second code.",
-                // curl would rewrite a URL with a private scheme.
+                // Reads `Location` itself, because curl's `redirect_url` would rewrite a URL with a private scheme.
                 "BACK=$(curl -sS -o /dev/null -D - -H 'Origin: \(origin)' -d flow=\"$ID\" "
                     + "-d identifier=\(user.identifier) -d password=\(user.password) \(origin)/.sallyport/app "
                     + "| tr -d '\\r' | sed -n 's/^[Ll]ocation: //p'); echo \"$BACK\"",

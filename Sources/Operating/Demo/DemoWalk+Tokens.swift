@@ -1,12 +1,12 @@
-/// The steps in which a native app uses the authorization server.
+/// The steps of a native app that uses OAuth.
 extension DemoWalk {
-    /// A code verifier and its challenge from RFC 7636 appendix B. An app makes a new verifier for each sign-in.
+    /// The code verifier and challenge in RFC 7636 appendix B. Real apps make a new verifier for each sign-in.
     private static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     private static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
     /// - Parameters:
-    ///   - program: The path of this program, which makes the proofs.
-    ///   - user: The user whose session is in the cookies of `$JAR`.
+    ///   - program: The path of this program, for `dpop-proof`.
+    ///   - user: The user whose session is in the cookie file `$JAR`.
     static func tokenSteps(origin: String, program: String, user: DemoUser) -> [DemoStep] {
         let bearer = "-H \"Authorization: Bearer $ACCESS\" \(origin)/orders/1"
         return [

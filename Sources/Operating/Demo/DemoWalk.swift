@@ -1,15 +1,15 @@
-/// One command of the walk, with the output to expect.
+/// One command of the walk, with the expected output.
 struct DemoStep: Sendable {
     var title: String
-    /// One line of POSIX shell. Variables and functions of earlier steps are still defined.
+    /// One line of POSIX shell. It may use variables and functions of earlier steps.
     var command: String
-    /// Text that the output contains.
+    /// Texts that the output contains.
     var shows: [String]
-    /// Text that the output does not contain.
+    /// Texts that the output does not contain.
     var lacks: [String]
-    /// True if the step belongs to the short walk of twelve steps.
+    /// True if the step is also part of the short walk.
     var isShort = false
-    /// True if the step needs tokens that are bound to the address.
+    /// True if the step needs tokens that are bound to the client's address.
     var needsBinding = false
 
     init(_ title: String, _ command: String, shows: [String], lacks: [String] = []) {
@@ -19,14 +19,14 @@ struct DemoStep: Sendable {
         self.lacks = lacks
     }
 
-    /// A copy of this step that belongs to the short walk.
+    /// A copy of this step, as part of the short walk.
     var short: DemoStep {
         var step = self
         step.isShort = true
         return step
     }
 
-    /// A copy of this step that runs only if tokens are bound to the address.
+    /// A copy of this step that needs tokens bound to the client's address.
     var whereBound: DemoStep {
         var step = self
         step.needsBinding = true
@@ -34,7 +34,7 @@ struct DemoStep: Sendable {
     }
 }
 
-/// The walk through the demo, which is printed for the reader and run line by line by a test.
+/// The commands of the demo. They are printed for people to paste, and a test runs them.
 package struct DemoWalk: Sendable {
     let steps: [DemoStep]
 
@@ -43,7 +43,7 @@ package struct DemoWalk: Sendable {
     ///   - host: The host in `origin`, without a port.
     ///   - program: The path of this program.
     ///   - isWhole: True for all steps, false for the short walk.
-    ///   - isBound: True if tokens are bound to the address.
+    ///   - isBound: True if tokens are bound to the client's address.
     package init(origin: String, host: String, program: String, user: DemoUser, isWhole: Bool, isBound: Bool) {
         let status = "-o /dev/null -w '%{http_code} %{redirect_url}\\n'"
         let landing = "-o /dev/null -w '%{http_code} %{url_effective}\\n'"
@@ -192,11 +192,11 @@ package struct DemoWalk: Sendable {
         self.steps = all.filter { (isWhole || $0.isShort) && (isBound || !$0.needsBinding) }
     }
 
-    /// The comments before the first step and after the last.
+    /// The first and last line of the printed walk.
     static let start = "# --- the walk ---"
     static let end = "# --- end of the walk ---"
 
-    /// The printed walk: comments and commands, to be pasted line by line or as a whole.
+    /// The walk as comments and commands, to paste line by line or as a whole.
     package var text: String {
         var lines = [Self.start]
         for (index, step) in self.steps.enumerated() {

@@ -6,9 +6,9 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A user whose sign-in `explain` assumes.
+/// The user whose session `explain` assumes.
 struct AssumedUser {
-    /// The error for a user whom the provider would sign in, but the gateway rejects.
+    /// The provider would sign the user in, but the gateway would not.
     struct Refusal: Error {
         let words: String
     }
@@ -16,7 +16,7 @@ struct AssumedUser {
     let identity: Identity
     let aal: AssuranceLevel
     let methods: [String]
-    /// The provider's name in the session. `nil` if the user is in the settings.
+    /// The provider's name in the session; `nil` for static users.
     let provider: String?
 
     /// Finds a user of the static provider by name.
@@ -33,7 +33,7 @@ struct AssumedUser {
         self.init(user, realm: Realm(provider.name))
     }
 
-    /// Takes a user of the static provider from the settings.
+    /// Makes a user from a static user in the settings.
     init(_ user: UserSettings, realm: Realm) {
         self.identity = Identity(id: user.id, traits: user.traits).inRealm(realm)
         self.aal = user.aal
@@ -70,11 +70,10 @@ struct AssumedUser {
         self.provider = provider
     }
 
-    /// Returns the user whom the configured provider would describe with these claims.
+    /// Returns the user whom the provider would describe with these claims.
     ///
-    /// - Parameter links: Links accounts of several providers at sign-in. `nil` if the request presents an access
-    ///   token, or if accounts are not linked.
-    /// - Throws: `Refusal`, or a `ValidationError`.
+    /// - Parameter links: Links the user's accounts at several providers; `nil` to keep the provider's own id.
+    /// - Throws: `Refusal` or `ValidationError`.
     static func with(claims document: [UInt8], _ provider: NamedProvider?, _ links: AccountLinks?) throws
         -> AssumedUser
     {
@@ -115,14 +114,14 @@ struct AssumedUser {
     }
 }
 
-/// A session that is assumed to exist. It is in the draft's store.
+/// A session that `explain` assumes to exist. It is in the draft's store.
 struct AssumedSession: Sendable {
     let token: String
     let session: Session
 
     var kind: Session.Kind { self.session.kind }
 
-    /// - Parameter isNative: True if the request presents the session as a bearer token, false for a cookie.
+    /// - Parameter isNative: True for a bearer token, false for a cookie.
     init(
         of user: AssumedUser,
         isNative: Bool,

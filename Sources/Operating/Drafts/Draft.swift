@@ -6,20 +6,20 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// A gateway that is assembled from settings by the same code as at a start, but never started. `check` and `explain`
-/// inspect it. It opens the files in the settings, but no sockets.
+/// A gateway that is assembled like any other, but never started, for `check` and `explain`. It opens the files in the
+/// settings, but no sockets.
 package struct Draft {
-    /// The configuration that would judge requests.
+    /// The configuration for judging requests.
     let configuration: PathConfiguration
-    /// A store in memory that holds at most one session.
+    /// A store in memory. It has at most one session.
     let records: RecordAccess
     let keys: ProcessKeys
     let clients: ClientRegistry
-    /// The parties that the event loops would ask about sessions.
+    /// What the event loops use to look up sessions.
     let parties: SessionParties
     let asn: ASNDirectory?
     let geo: GeoDirectory?
-    /// Lists the values of a session in this realm that cannot be sent to apps in header fields.
+    /// Returns the values of a session that cannot be sent to apps in header fields.
     let unfit: (Realm, Session) -> [String]
 
     package init(
@@ -44,7 +44,7 @@ package struct Draft {
 
     var settings: Settings { self.configuration.settings }
 
-    /// The warnings about the route table, and about values of static users that apps would not get.
+    /// Warnings about routes, and about values of static users that apps would not get.
     var findings: [String] {
         self.configuration.routes.findings.filter { !$0.isError }.map(\.description)
             + self.settings.providers.flatMap(self.findings(of:))
@@ -53,7 +53,7 @@ package struct Draft {
 
     private func findings(of host: HostEntry) -> [String] { self.deadRoutes(of: host) + self.closedCallbacks(of: host) }
 
-    /// Warns about routes of this host that get no request, because the gateway answers all of their paths itself.
+    /// Warns about routes that get no requests, because the gateway answers all of their paths itself.
     private func deadRoutes(of host: HostEntry) -> [String] {
         host.settings.routes.compactMap { route in
             let endpoints = self.configuration.endpoints
@@ -70,8 +70,8 @@ package struct Draft {
         }
     }
 
-    /// Warns about https callbacks of native apps on this host that no phone opens in the app, because Apple or Google
-    /// cannot fetch the document that links the app to the host.
+    /// Warns about https callbacks that phones cannot open in the app. Apple and Google must be able to fetch a
+    /// document from the host without a session.
     private func closedCallbacks(of host: HostEntry) -> [String] {
         guard !host.settings.namesApps else { return [] }
         var findings: [String] = []
@@ -94,7 +94,7 @@ package struct Draft {
         return findings
     }
 
-    /// Lists each value of this provider's static users that cannot be sent in a header field, once.
+    /// Lists the values of static users that cannot be sent in header fields, each once.
     private func findings(of provider: NamedProvider) -> [String] {
         guard let users = (provider.settings as? FixedUsersSettings)?.users else { return [] }
         let realm = Realm(provider.name)
@@ -111,15 +111,15 @@ package struct Draft {
         return findings
     }
 
-    /// Returns the plan for a proxy's configuration. `nil` if the settings have no listener for proxies.
+    /// Returns the plan for a proxy's configuration; `nil` if `authorization` is not set.
     func plan(for proxy: ProxyKind) -> ProxyPlan? {
         self.settings.authorization.map { authorization in
             ProxyPlan(self.settings, authorization, for: proxy) { self.ownPaths(of: $0) }
         }
     }
 
-    /// Explains how the app of this host can get back the paths that the gateway answers outside of `/.sallyport/`, or
-    /// which of them the app has. `nil` if the host has no routes or no endpoints.
+    /// Explains how the app of this host can get back paths that the gateway answers; `nil` if the host has no routes
+    /// or no endpoints.
     func wayBack(of host: HostSettings) -> String? {
         guard host.endpoints, !host.routes.isEmpty else { return nil }
         let own = Set(self.ownPaths(of: host))
@@ -132,7 +132,7 @@ package struct Draft {
         return "\(left); \(taken)"
     }
 
-    /// Returns the settings keys that make the gateway, not this host's app, answer paths.
+    /// Returns the settings that make the gateway answer paths of this host.
     private func takers(of host: HostSettings) -> [String] {
         (host.asksForEndpoints ? ["endpoints: true"] : self.settings.endpointKeys)
             + (self.ownPaths(of: host).contains("/schemas") ? ["provider.kratos"] : [])
@@ -142,7 +142,7 @@ package struct Draft {
         "taken because of \(keys.joined(separator: ", ")); to give them back to the app, set endpoints: true on a separate host without routes"
     }
 
-    /// Returns the paths of this host that the gateway answers itself.
+    /// Returns the paths that the gateway answers itself on this host.
     func ownPaths(of host: HostSettings) -> [String] {
         self.configuration.endpoints.takenPaths(of: host)
     }

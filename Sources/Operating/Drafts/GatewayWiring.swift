@@ -3,14 +3,14 @@ package import NIOCore
 package import Sessions
 package import Settings
 
-/// The functions that assemble a gateway's parts, for commands that inspect the parts without starting a gateway. The
-/// executable passes the wiring to each command that needs it.
+/// The functions that assemble parts of a gateway, for commands that inspect them. Only the executable can assemble
+/// these parts, and passes the functions to the commands.
 package struct GatewayWiring: Sendable {
-    /// Assembles the gateway of these settings. Throws a `StartRefusal` with the message that a start would print.
+    /// Assembles a gateway without starting it. Throws `StartRefusal` if the gateway could not start.
     let draft: @Sendable (LoadedSettings) throws -> Draft
-    /// Makes the store of these settings. The store connects when it is started.
+    /// Makes the store. It connects when started.
     let backing: @Sendable (StoreSettings, ProcessKeys, any EventLoopGroup) throws -> any StoreBacking
-    /// Checks the servers of the store of these settings. Returns `nil` if the store has no servers.
+    /// Checks the servers of the store; `nil` if it has no servers.
     let checkStore: @Sendable (StoreSettings) async throws -> [Verdict]?
     /// Checks a provider of any kind.
     let checkProvider: ProviderCheck.OfAnyKind
@@ -28,7 +28,7 @@ package struct GatewayWiring: Sendable {
     }
 }
 
-/// A command that inspects the parts of a gateway.
+/// A command that inspects parts of a gateway.
 package protocol WiredCommand: ParsableCommand {
     /// Runs the command.
     func run(with wiring: GatewayWiring) async throws

@@ -1,15 +1,15 @@
-/// The error for settings that keep the gateway from starting.
+/// The gateway cannot start with these settings.
 package struct StartRefusal: Error, CustomStringConvertible {
-    /// The setting, and why the gateway cannot start with it.
+    /// The setting, and what is wrong with it.
     package let description: String
 
     package init(description: String) {
         self.description = description
     }
 
-    /// Returns the result of `make`, and turns its error into a `StartRefusal`.
+    /// Returns the result of `make`. Turns any error into a `StartRefusal`.
     ///
-    /// - Parameter setting: The beginning of the description, placed before the error.
+    /// - Parameter setting: The text to put before the error.
     package static func naming<Value>(_ setting: String, _ make: () throws -> Value) throws -> Value {
         do {
             return try make()

@@ -3,42 +3,41 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// One readiness check, with its name, result and detail.
+/// The result of a readiness check, with its name and details.
 package typealias ReadinessCheck = (name: String, ok: Bool, detail: String)
 
-/// The storage of sessions and all other records of a process. It opens and closes its store.
+/// Opens and closes the store of a process: Redis, or the process's memory.
 package protocol StoreBacking: Sendable {
     /// The store of the records.
     var store: any RecordStore { get }
-    /// The rate limiter, which counts attempts across all gateways that share the store.
+    /// The rate limiter. It counts together with all gateways that share the store.
     var limiter: any RateLimiter { get }
-    /// The clock for the lifetimes of records. Setting the machine's clock does not change it.
+    /// The clock for the lifetimes of records. It does not follow changes of the machine's clock.
     ///
-    /// Absolute times that clients see, as in `expires_at`, are times of this clock, and are enforced as shown.
-    /// Relative times, as in `expires_in`, are differences between two times of this clock.
+    /// Times in answers, such as `expires_at` and `expires_in`, use this clock, too.
     var clock: Clock { get }
-    /// The name of the database system in traces, such as `redis`. `nil` if the store is in this process.
+    /// The name of the database in traces, e.g. `redis`; `nil` for a store in this process.
     var databaseSystem: String? { get }
-    /// The readiness checks of the store.
+    /// The results of the store's readiness checks.
     var checks: [ReadinessCheck] { get }
 
-    /// Starts to connect. If the store cannot be reached, connecting is retried.
+    /// Starts to connect. Retries if the store cannot be reached.
     func start() async throws
-    /// Joins the gateways that share the store. Commands do not join.
+    /// Announces this gateway to those that share the store. Commands do not call it.
     func join() async
-    /// Closes the store. Called when no request uses the store any longer.
+    /// Closes the store. Called when no request uses it.
     func stop() async
 
-    /// Returns true if a reload may replace the settings `former` by `new`.
+    /// Returns whether a reload may replace `former` by `new`.
     func mayReload(_ former: StoreSettings, _ new: StoreSettings) -> Bool
-    /// Applies those reloaded settings that can change while the process runs.
+    /// Applies reloaded settings that can change while the process runs.
     func adopt(_ settings: StoreSettings)
-    /// Calls `spread` each time the store sets its clock.
+    /// Calls `spread` whenever the store sets `clock`.
     func followClock(_ spread: @escaping @Sendable () async -> Void)
-    /// Removes expired sessions, unless the store expires them itself.
+    /// Removes expired records. Does nothing if the store expires them itself.
     func collectExpired()
-    /// Registers the metrics that are read at a scrape.
+    /// Registers metrics that are read at each scrape.
     ///
-    /// - Parameter handoffLifetime: Returns the lifetime of transfer tokens under the settings in use.
+    /// - Parameter handoffLifetime: Returns the lifetime of transfer tokens in the current settings.
     func register(in registry: MetricsRegistry, handoffLifetime: @escaping @Sendable () -> Duration)
 }

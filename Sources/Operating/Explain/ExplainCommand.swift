@@ -173,7 +173,7 @@ struct ExplainCommand: WiredCommand {
         }
         let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
         guard isName else {
-            // Tokens are never accepted here, because the logs do not contain any.
+            // Logs contain no tokens, so a token would match nothing.
             throw ValidationError("--session must be a fingerprint of ten characters, or an id that begins with ses_.")
         }
     }
@@ -245,7 +245,7 @@ struct ExplainCommand: WiredCommand {
         byCookie.add(cookie: "\(settings.handoff.cookieNames.first ?? "session_transfer_token")=\(text)")
         let explanation = try await self.explanation(of: byCookie, peer, certificate, assumed, draft)
         guard explanation.handoff == nil else { return explanation }
-        // The client of the route accepts no cookie, or no token at all.
+        // The route's client does not accept a token in a cookie.
         request.add(parameter: "\(settings.handoff.queryParameter)=\(text)")
         return try await self.explanation(of: request, peer, certificate, assumed, draft)
     }
@@ -312,8 +312,8 @@ struct ExplainCommand: WiredCommand {
         throw ValidationError("The file of --token-file cannot be read.")
     }
 
-    /// Returns the provider of the assumed user: the provider in `--provider`, otherwise the host's first provider with
-    /// users of the requested kind, otherwise the host's first provider.
+    /// Returns the provider of the assumed user: the provider in `--provider`, or the host's first provider that fits
+    /// `--user` or `--claims`, or the host's first provider.
     private func provider(of request: ExplainedRequest, _ settings: Settings) throws -> NamedProvider? {
         let all = Self.providers(of: request, settings)
         if let name = self.provider {
@@ -330,7 +330,7 @@ struct ExplainCommand: WiredCommand {
         return fitting ?? all.first
     }
 
-    /// Returns the providers of the host that the request is for.
+    /// Returns the providers of the requested host.
     private static func providers(of request: ExplainedRequest, _ settings: Settings) -> [NamedProvider] {
         let host = SignInHosts(settings.hosts).host(request.authority.lowercased())
         let all = (host?.providers ?? []).compactMap { name in settings.providers.first { $0.name == name } }
@@ -364,7 +364,7 @@ struct ExplainCommand: WiredCommand {
         )
     }
 
-    /// Reads the client's certificate. `nil` without `--client-certificate`.
+    /// Reads the client's certificate; `nil` without `--client-certificate`.
     private func certificate() throws -> ClientCertificate? {
         guard let file = self.clientCertificate else { return nil }
         guard let certificate = ClientCertificate(file: try Self.content(of: file, "--client-certificate")) else {
@@ -384,13 +384,13 @@ struct ExplainCommand: WiredCommand {
 
     private static func content(of file: String, _ option: String) throws -> [UInt8] {
         if let bytes = Console.read(file, atMost: .max) {
-            // Some editors write a byte order mark before a text.
+            // Some editors write a byte order mark.
             return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         }
         throw ValidationError("The file of \(option) cannot be read.")
     }
 
-    /// Returns the user whose session is assumed. `nil` if no option names a user, or if the user may not sign in.
+    /// Returns the user of the assumed session; `nil` without `--user` and `--claims`, or if the user may not sign in.
     private func assumedUser(_ provider: NamedProvider?, _ links: AccountLinks?) throws -> AssumedUser? {
         guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
         if let user = self.user { return try AssumedUser(named: user, provider) }
@@ -404,7 +404,7 @@ struct ExplainCommand: WiredCommand {
         }
     }
 
-    /// Describes where and how the user signs in.
+    /// Describes where and how users sign in.
     private func signIn(_ settings: Settings) throws -> [String] {
         let request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: [])
         let name = request.authority.lowercased()
@@ -422,7 +422,7 @@ struct ExplainCommand: WiredCommand {
         return lines
     }
 
-    /// Describes how users of a provider sign in.
+    /// Describes how users of one provider sign in.
     private static func lines(
         of way: NamedProvider,
         on place: SignInHosts.Host,

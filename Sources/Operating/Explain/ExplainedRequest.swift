@@ -2,11 +2,11 @@ import ArgumentParser
 import RequestPath
 import Settings
 
-/// The request to explain, made from the command's options.
+/// The request in the options of `explain`.
 struct ExplainedRequest {
     /// True if the URL begins with `https`.
     private let isSecure: Bool
-    /// The listeners for an HTTP/2 request. `nil` for HTTP/1.
+    /// The listeners for an HTTP/2 request; `nil` for HTTP/1.
     var http2: HTTP2Place?
     var authority: String
     var target: String
@@ -27,7 +27,7 @@ struct ExplainedRequest {
         self.headers = headers
     }
 
-    /// Adds a cookie to the existing cookies. Browsers send all cookies in one field (RFC 6265 5.4).
+    /// Adds a cookie. Browsers send all cookies in one field (RFC 6265 5.4).
     mutating func add(cookie: String) {
         if let index = self.headers.firstIndex(where: { $0.lowercased().hasPrefix("cookie:") }) {
             self.headers[index] += "; \(cookie)"
@@ -40,7 +40,7 @@ struct ExplainedRequest {
         self.target += (self.target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + parameter
     }
 
-    /// The request head as a client would send it. Faults are left for the parser to find.
+    /// The head as a client would send it, including any faults.
     var bytes: [UInt8] {
         let lines = ["\(self.method) \(self.target) HTTP/1.1", "Host: \(self.authority)"] + self.headers
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
@@ -48,13 +48,13 @@ struct ExplainedRequest {
 
     // MARK: HTTP/2
 
-    /// The listeners that speak HTTP/2, and whether they use TLS. Behind a proxy that terminates TLS, they do not.
+    /// The listeners that accept an HTTP/2 request, and whether they use TLS. They do not if a proxy terminates TLS.
     struct HTTP2Place {
         var isSecure: Bool
         var addresses: [ListenAddress]
     }
 
-    /// Returns the listeners that accept this request as HTTP/2.
+    /// Returns the listeners for this request as HTTP/2.
     func http2Place(in settings: Settings) -> HTTP2Place {
         let listeners = settings.listen.filter { $0.protocols.contains { $0 != .http1 } }
         let fitting = listeners.filter { $0.isSecure == self.isSecure }
@@ -64,7 +64,7 @@ struct ExplainedRequest {
         )
     }
 
-    /// Reads the request head as the gateway would.
+    /// Parses the head as the gateway would.
     func read(by configuration: PathConfiguration) -> HTTP2Reading {
         guard let place = self.http2 else { return .read(self.bytes) }
         var pseudo = [

@@ -10,10 +10,10 @@ struct RuleTrial {
 
     /// Returns a title and lines for each stage.
     ///
-    /// An event with a session-transfer token is judged at the consume stage, any other event at all other stages. For
-    /// a request with an address, missing `geoip` and `asn` values are looked up.
+    /// An event with a session-transfer token is judged at the consume stage, any other event at all other stages.
+    /// Missing `geoip` and `asn` values are looked up by the request's address.
     ///
-    /// - Throws: The reason why `document` is not a JSON object.
+    /// - Throws: Why `document` is not a JSON object.
     func steps(of document: [UInt8]) throws(JSONFault) -> [(title: String, lines: [String])] {
         var event = try JSONText.object(document)
         event["request"] = self.completed(event["request"])

@@ -6,14 +6,14 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// Finds out what would happen to a session-transfer token, for `explain --token-file`. The store is only read.
+/// Says what would happen to a session-transfer token, for `explain --token-file`. Only reads the store.
 struct TransferTrial {
     let wiring: GatewayWiring
     let draft: Draft
     /// True if the command may connect to the store.
     let usesNetwork: Bool
 
-    /// Returns lines about the request that would use up the token.
+    /// Returns lines about a request that presents the token.
     func lines(_ request: HandoffRequest) async -> [String] {
         let store = self.draft.settings.store
         guard store.isShared else {
@@ -32,7 +32,7 @@ struct TransferTrial {
 
     private func ask(_ request: HandoffRequest) async throws -> [String] {
         let (draft, settings) = (self.draft, self.draft.settings)
-        // Connections to the store need event loops of the transport.
+        // The store's connections need event loops.
         let group = try TransportGroup(count: 1)
         let backing = try self.wiring.backing(settings.store, draft.keys, group)
         try await backing.start()

@@ -3,11 +3,11 @@ import Cryptography
 import Settings
 import Vocabulary
 
-/// Reads the certificates of `tls`, and reports what clients would reject.
+/// Checks the certificates in the settings for faults that make clients reject them.
 enum CertificateJudge {
-    /// Checks a chain with its key, and returns facts about the first certificate and the first expiry in the chain.
+    /// Checks a chain and its key. Returns facts about the server's own certificate, and the first expiry in the chain.
     ///
-    /// - Throws: The reason why clients would reject the certificate, or why it cannot be served.
+    /// - Throws: Why clients would reject the chain, or why it cannot be used.
     static func facts(
         _ chain: [UInt8],
         _ key: Secret,
@@ -55,7 +55,7 @@ enum CertificateJudge {
         return facts
     }
 
-    /// Returns a sentence with the fault of a file of authorities. `nil` if the file is valid.
+    /// Describes the fault in a file of certificate authorities; `nil` if it has none.
     static func fault(inAuthorities pem: [UInt8], now: UnixTime) -> String? {
         guard let authorities = Certificate.all(inPEM: pem) else { return self.damage }
         if authorities.isEmpty { return self.other(pem).found }
@@ -68,7 +68,7 @@ enum CertificateJudge {
 
     private static let damage = "a damaged certificate, or one that does not begin at the left margin"
 
-    /// Describes a file without a PEM certificate, and how to convert it.
+    /// Says what a file without a PEM certificate contains, and how to convert it.
     private static func other(_ bytes: [UInt8]) -> (found: String, fix: String) {
         func has(_ label: String) -> Bool { bytes.contains("-----BEGIN \(label)-----".utf8) }
         if bytes.isEmpty { return ("an empty file", "write the certificate and its issuers") }
@@ -94,7 +94,7 @@ enum CertificateJudge {
         return ("no certificate in PEM form", "write it with its lines -----BEGIN and -----END CERTIFICATE-----")
     }
 
-    /// Describes a file without a readable PEM key, and how to convert it.
+    /// Says what a file without a readable PEM key contains, and how to convert it.
     private static func otherKey(_ bytes: [UInt8]) -> (found: String, fix: String) {
         if bytes.isEmpty { return ("an empty file", "write the key of the certificate") }
         if bytes.contains("ENCRYPTED".utf8) {

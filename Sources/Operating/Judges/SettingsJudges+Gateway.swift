@@ -6,7 +6,7 @@ package import Settings
 import Vocabulary
 
 extension SettingsJudges {
-    /// Checks of values by the modules that use the values.
+    /// The checks of settings by the modules that use them.
     package static var gateway: SettingsJudges {
         var judges = SettingsJudges()
         judges.redisURL = { Self.fault(inURL: $0) }
@@ -30,7 +30,7 @@ extension SettingsJudges {
         }
     }
 
-    /// Returns the fault of a Redis URL without quoting it. `nil` if the URL is valid.
+    /// Returns the fault of a Redis URL, without quoting the URL; `nil` if it is valid.
     private static func fault(inURL url: Secret) -> String? {
         do throws(RedisURLError) {
             _ = try RedisConfiguration(url: url)

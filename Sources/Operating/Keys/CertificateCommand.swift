@@ -53,7 +53,7 @@ struct CertificateCommand: ParsableCommand {
             do {
                 try PrivateFile.make(at: self.certificateFile, with: made.certificate, mode: 0o644)
             } catch {
-                // Without its certificate, the key would only make the next call fail.
+                // A key without a certificate would make the next call fail: existing files are never overwritten.
                 unlink(self.keyFile)
                 throw error
             }
@@ -66,10 +66,10 @@ struct CertificateCommand: ParsableCommand {
         )
     }
 
-    /// True if a certificate can contain the text: a host name, a wildcard of one label, or an IP address.
+    /// True for a host name, a wildcard of one label, or an IP address.
     private static func isName(_ name: String) -> Bool {
         if IPAddress(name) != nil { return !name.utf8.contains(UInt8(ascii: "%")) }
-        // Clients treat a name of only digits and dots as a malformed address.
+        // Clients read a name of only digits and dots as a malformed address.
         if name.utf8.allSatisfy({ $0 == 0x2E || $0 &- 0x30 <= 9 }) { return false }
         let bare = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
         let labels = bare.split(separator: ".", omittingEmptySubsequences: false)

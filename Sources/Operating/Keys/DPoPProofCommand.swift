@@ -3,9 +3,9 @@ import Glibc
 import JOSE
 import Vocabulary
 
-/// `sallyport dpop-proof`: makes a proof for one request, for trying out routes and endpoints with curl.
+/// `sallyport dpop-proof`: makes a proof for one request, for tests with curl.
 struct DPoPProofCommand: ParsableCommand {
-    /// The limit for a key file in bytes, far above the size of a PEM key.
+    /// The maximum length of a key file in bytes. Keys in PEM are much shorter.
     private static let longestKey = 65_536
 
     static let configuration = CommandConfiguration(
@@ -77,7 +77,7 @@ struct DPoPProofCommand: ParsableCommand {
         }
     }
 
-    /// Returns the key in the file. A missing file is created with a new key.
+    /// Returns the key in the file. If the file does not exist, creates it with a new key.
     private func signingKey() throws -> SigningKey {
         guard access(self.key, F_OK) == 0 else {
             let key = SigningKey.generated(.es256)
@@ -91,7 +91,7 @@ struct DPoPProofCommand: ParsableCommand {
         }
     }
 
-    /// Returns the access token, without line breaks at its end. `nil` without `--token-file`.
+    /// Returns the access token, without line breaks at its end; `nil` without `--token-file`.
     private func token() throws -> Secret? {
         guard let file = self.tokenFile else { return nil }
         var token = try Self.content(file, limit: Console.longestToken)

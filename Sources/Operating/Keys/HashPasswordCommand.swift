@@ -8,8 +8,8 @@ import Glibc
 
 /// An entry in a file of users.
 enum UserEntry {
-    /// Returns the list element in YAML. The name is quoted, because it may contain anything. A name with `@` also
-    /// becomes the user's email, which apps receive.
+    /// Returns a YAML list element. The name is quoted, because it may contain any character. A name with `@` is also
+    /// the user's email address.
     static func text(of name: String, hash: String, groups: [String] = []) -> String {
         let quoted = String(decoding: JSONText.encode(.string(name)), as: UTF8.self)
         var traits = name.contains("@") ? ["email: \(quoted)"] : []
@@ -21,7 +21,7 @@ enum UserEntry {
 
 /// `sallyport hash-password`: prints the `password_hash` of a user in the settings.
 struct HashPasswordCommand: ParsableCommand {
-    /// The longest password that the static provider accepts, in bytes.
+    /// The maximum length of a password in bytes, as in the static provider.
     private static let longest = 1024
 
     static let configuration = CommandConfiguration(
@@ -49,7 +49,7 @@ struct HashPasswordCommand: ParsableCommand {
                 let count = password.count > Self.longest ? "more than \(Self.longest)" : "\(password.count)"
                 throw PrivateFileFailure("the password has \(count) bytes, but only 1 to \(Self.longest) are allowed")
             }
-            // Browsers and apps send UTF-8, so a password in another encoding would never match.
+            // Browsers and apps send UTF-8. A password in another encoding would never match.
             guard String(validating: password, as: UTF8.self) != nil else {
                 throw PrivateFileFailure("the password is not UTF-8: set the terminal or file to UTF-8")
             }
@@ -65,7 +65,7 @@ struct HashPasswordCommand: ParsableCommand {
         return first
     }
 
-    /// Returns the first line of standard input, byte for byte. Reading stops once the line is too long.
+    /// Returns the first line of standard input. Stops reading if the line is too long.
     private static func firstLine() -> [UInt8] {
         var line: [UInt8] = []
         while line.count <= Self.longest + 1 {

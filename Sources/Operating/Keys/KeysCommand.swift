@@ -5,10 +5,10 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// `sallyport keys`: makes the secret, and rotates it while any number of gateways run.
+/// `sallyport keys`: makes the secret, and rotates it without downtime.
 ///
-/// No gateway ever sees a token or record of a secret that it does not accept. A new secret is first accepted
-/// everywhere (`add`), then used (`promote`). The old secret is removed when nothing made with it is left (`retire`).
+/// A new secret is first accepted by all gateways (`add`), then used (`promote`). The old secret is removed when
+/// nothing made with it is left (`retire`).
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
@@ -55,7 +55,7 @@ struct MakeKeys: ParsableCommand {
     }
 }
 
-/// `sallyport keys add FILE`: adds a secret that is accepted, but does not sign.
+/// `sallyport keys add FILE`: adds a secret that is accepted but not used.
 struct AddKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -85,7 +85,7 @@ struct AddKey: ParsableCommand {
     }
 }
 
-/// `sallyport keys promote FILE`: makes the added secret sign.
+/// `sallyport keys promote FILE`: makes the added secret sign and seal.
 struct PromoteKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "promote",
@@ -113,7 +113,7 @@ struct PromoteKey: ParsableCommand {
     }
 }
 
-/// `sallyport keys retire FILE`: removes the secrets that no longer sign.
+/// `sallyport keys retire FILE`: removes all secrets except the one that signs.
 struct RetireKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retire",
@@ -155,13 +155,13 @@ struct ListKeys: ParsableCommand {
     }
 }
 
-/// Functions and texts that the key commands share.
+/// What the key commands have in common.
 enum KeysStep {
-    /// How long clients may cache the published keys.
+    /// How long clients may cache the published keys, as text.
     static let maxAge = "\(KeySetEndpoints.maxAge.components.seconds / 60) minutes"
     static let settling = "\(KeySetEndpoints.settlingTime.components.seconds / 60) minutes"
 
-    /// Changes the file at `path` and prints the text that `change` returns.
+    /// Changes the file at `path`. Prints the text that `change` returns.
     static func change(_ path: String, _ change: (inout SecretFile) throws -> String) throws {
         try PrivateFileFailure.reported {
             let place = try PrivateFile(at: path)
@@ -183,8 +183,8 @@ enum KeysStep {
 }
 
 extension Secret {
-    /// Makes a secret of 384 random bits in base64url, with an id that no secret in `others` has. Tokens contain the id
-    /// of the secret that made them.
+    /// Makes a secret of 384 random bits in base64url. Its key id differs from the key ids of `others`, because tokens
+    /// name their secret by the key id.
     static func generated(besides others: [Secret]) -> Secret {
         let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
         while true {

@@ -8,7 +8,7 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// `sallyport keys rotate-signing`: replaces the stored key that signs id_tokens.
+/// `sallyport keys rotate-signing`: replaces the key in the store that signs id_tokens.
 struct RotateSigningKey: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "rotate-signing",

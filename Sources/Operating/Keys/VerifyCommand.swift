@@ -1,7 +1,7 @@
 import ArgumentParser
 import JOSE
 
-/// `sallyport verify-jws`: verifies a token's signature with the gateway's code, for operators and test vectors.
+/// `sallyport verify-jws`: verifies the signature of a token, for operators and test vectors.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-jws",

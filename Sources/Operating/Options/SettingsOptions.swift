@@ -14,10 +14,10 @@ package struct SettingsOptions: ParsableArguments {
 
     package init() {}
 
-    /// Loads and validates the settings from the file, the environment and the flags.
+    /// Loads and validates the settings.
     ///
-    /// - Parameter lacksFiles: True to skip reading the files that the settings refer to.
-    /// - Throws: `SettingsFailure` with every problem.
+    /// - Parameter lacksFiles: True to skip the files that the settings refer to.
+    /// - Throws: `SettingsFailure` with all problems.
     package func load(_ flags: InsecureFlags, lacksFiles: Bool = false) throws(SettingsFailure) -> LoadedSettings {
         try SettingsLoader.load(
             file: self.config,
@@ -28,14 +28,14 @@ package struct SettingsOptions: ParsableArguments {
         )
     }
 
-    /// Returns these options, with the file of `argument` if it names a file.
+    /// Returns options with the file of `argument`, if it has one.
     package func naming(_ argument: SettingsFileArgument) -> SettingsOptions {
         var options = self
         if let file = argument.file { options.config = file }
         return options
     }
 
-    /// Returns a message that lists the problems in the settings, one per line.
+    /// Returns a message that lists the problems, one per line.
     package func report(_ failure: SettingsFailure, named argument: SettingsFileArgument? = nil) -> String {
         let hasFile = self.config != nil || argument?.file != nil
         if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {
@@ -49,7 +49,7 @@ package struct SettingsOptions: ParsableArguments {
     }
 }
 
-/// The file with the settings as an argument without `--config`, as in `sallyport run sallyport.yaml`.
+/// The settings file as an argument without `--config`, e.g. `sallyport run sallyport.yaml`.
 package struct SettingsFileArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp("The YAML file with the settings, as with --config.", valueName: "file"),
@@ -59,7 +59,7 @@ package struct SettingsFileArgument: ParsableArguments {
 
     package init() {}
 
-    /// Rejects a command line that names two settings files.
+    /// Throws if the command line names two settings files.
     package func validate(besides options: SettingsOptions) throws {
         guard self.file == nil || options.config == nil else {
             throw ValidationError("Pass the file only once: \(self.file ?? ""), or --config \(options.config ?? "").")
@@ -67,8 +67,7 @@ package struct SettingsFileArgument: ParsableArguments {
     }
 }
 
-/// Flags that allow settings which the gateway otherwise refuses as insecure. They are not settings themselves, so that
-/// the process list shows them.
+/// Flags that allow insecure settings. They are flags and not settings, so that the process list shows them.
 package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
     var insecureHttp = false
@@ -86,7 +85,7 @@ package struct InsecureOptions: ParsableArguments {
 
     package init() {}
 
-    /// The flags in the form that the settings loader accepts.
+    /// The flags as the settings loader expects them.
     package var flags: InsecureFlags {
         InsecureFlags(
             http: self.insecureHttp,

@@ -6,24 +6,25 @@ import RedisStore
 import Transport
 import Vocabulary
 
-/// Finds out why a server's certificate is not trusted, with a TLS handshake that ends before any data is sent.
+/// Finds out why a server's certificate is not trusted, by a TLS handshake that ends before any data is sent.
 enum CertificateProbe {
     private static let patience = TimeAmount.seconds(2)
-    /// The event loop of all probes. `nil` if the system has no thread for it.
+    /// The event loop of all probes; `nil` if the system has no thread for it.
     private static let loop = try? TransportGroup(count: 1).next()
 
-    /// Returns the fault in the validity periods of a server's certificates. `nil` if no fault is found. Then the
-    /// gateway probably does not trust the authority.
+    /// Returns the fault in the validity periods of a server's certificates; `nil` if they have none. In that case, the
+    /// authority is probably not trusted.
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
         guard let loop = self.loop else { return nil }
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
         return self.fault(of: validities, now: now, fix: "renew it")
     }
 
-    /// Returns the fault in the validity periods of the certificates that a server presented. The server's own
-    /// certificate comes first. `nil` if no certificate has expired and the server's own is already valid.
+    /// Returns the fault in the validity periods of a certificate chain; `nil` if they have none.
     ///
-    /// - Parameter fix: What to do if the server's own certificate has expired.
+    /// - Parameters:
+    ///   - validities: The validity periods, beginning with the server's own certificate.
+    ///   - fix: What to do if the server's own certificate has expired.
     static func fault(of validities: [RedisDiagnosis.Validity], now: UnixTime, fix: String) -> String? {
         guard let own = validities.first else { return nil }
         if own.until < now { return "its certificate expired on \(own.until.day): \(fix)" }
@@ -42,7 +43,7 @@ enum CertificateProbe {
         let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         let port = url.port ?? 443
         let connected = PipelineChannel.connect(toHost: host, port: port, on: loop, timeout: self.patience) { channel in
-            // Every certificate is rejected, so the handshake ends before any data is sent.
+            // Every certificate is rejected: the handshake ends before any data is sent.
             let handler = try NIOSSLClientHandler(
                 context: try NIOSSLContext(configuration: .makeClientConfiguration()),
                 serverHostname: isAddress ? nil : host,

@@ -3,16 +3,16 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// Checks whether the provider knows the gateway. Some checks are incomplete without a user. Their messages say so.
+/// Checks whether the provider knows the gateway as a client. Messages say what a check without a user cannot find out.
 extension ProviderCheck {
     // MARK: Redirect URIs
 
-    /// Begins a sign-in without a user for each callback, to see whether the provider accepts it as a redirect URI.
+    /// Begins a sign-in for each callback, to see whether the provider accepts the callback as a redirect URI.
     func redirects(by provider: some BrowserProvider) async -> [Verdict] {
         var verdicts: [Verdict] = []
         for callback in self.callbacks {
             guard let url = try? await provider.begin(BrowserSignIn(callback: callback)).url else { continue }
-            // With `prompt=none`, the provider must answer without showing pages (OpenID Connect Core 3.1.2.1).
+            // With `prompt=none`, the provider answers without showing pages (OpenID Connect Core 3.1.2.1).
             let quiet = url.utf8.contains("&prompt=".utf8) ? url : "\(url)&prompt=none"
             let call = OutgoingCall(
                 "GET",
@@ -65,7 +65,7 @@ extension ProviderCheck {
         )
     }
 
-    /// The error codes of a provider that accepts the client and the redirect URI, but needs the user.
+    /// Errors of a provider that accepts the client and the redirect URI, but needs the user.
     private static let expected: Set<String> = [
         "login_required", "interaction_required", "consent_required", "account_selection_required",
     ]
@@ -81,7 +81,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Finds a refusal in a provider's page or URL by phrases of common providers. `nil` without such a phrase.
+    /// Recognizes a refusal in a page or URL, by phrases of common providers; `nil` if there is none.
     private static func refusal(in text: String) -> Refusal? {
         let text = text.lowercased()
         let redirect = [
@@ -106,7 +106,7 @@ extension ProviderCheck {
 
     // MARK: Credentials
 
-    /// Tries to redeem a code that does not exist. Providers check the client before the code (RFC 6749 5.2).
+    /// Redeems a code that does not exist. Providers check the client before the code (RFC 6749 5.2).
     func credentials(_ client: ProviderClientAuthentication, at url: EndpointURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
@@ -120,7 +120,7 @@ extension ProviderCheck {
         return await .of { () async throws(Verdict) in
             let answer = try await self.ask(call, subject)
             switch JSONText.decode(answer.body)?["error"]?.string {
-            // GitHub and glewlwyd use these codes for an authorization code that does not exist.
+            // GitHub and glewlwyd use the last two codes for an unknown authorization code.
             case "invalid_grant", "bad_verification_code", "invalid_code":
                 return .ok(subject, "it accepts the credentials of \(client.clientID)")
             case "invalid_client", "incorrect_client_credentials": return .error(subject, Self.refusedClient(client))
@@ -149,7 +149,7 @@ extension ProviderCheck {
 
     /// Introspects a token that does not exist.
     ///
-    /// - Parameter audience: The URL that identifies the provider in a client assertion.
+    /// - Parameter audience: The provider's URL in a client assertion.
     func introspection(_ client: ProviderClientAuthentication, at url: EndpointURL?, audience: EndpointURL) async
         -> Verdict
     {
@@ -181,7 +181,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Sends a request without a token. The provider must reject it.
+    /// Sends a request without a token, which the provider must reject.
     func userinfo(at url: EndpointURL) async -> Verdict {
         let subject = "provider userinfo"
         let call = OutgoingCall("GET", url.text, for: .userinfo, fields: Self.json)

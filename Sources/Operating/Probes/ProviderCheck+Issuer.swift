@@ -7,7 +7,7 @@ import Vocabulary
 extension ProviderCheck {
     // MARK: Metadata
 
-    /// Reads the issuer's metadata. Without metadata, nothing else can be checked.
+    /// Reads the issuer's metadata. The other checks need them.
     func metadata(of issuer: EndpointURL) async -> (verdicts: [Verdict], metadata: ProviderMetadata?) {
         let subject = "provider metadata"
         let location = ProviderMetadata.location(of: issuer)
@@ -44,11 +44,10 @@ extension ProviderCheck {
 
     // MARK: Time
 
-    /// Compares the `Date` field with this machine's clock. A large difference makes tokens seem expired or not yet
-    /// valid.
+    /// Compares the header `Date` with this machine's clock. Tokens seem expired or not yet valid if the clocks differ.
     private func time(of answer: CallAnswer, took: Duration) -> [Verdict] {
         guard let text = answer.field("date"), let date = HTTPDate.time(text) else { return [] }
-        // The provider answered about halfway between request and response.
+        // The provider's clock was read about halfway between request and answer.
         let ours = self.clock.now().advanced(by: .zero - took / 2)
         let ahead = date.seconds - ours.seconds
         guard abs(ahead) > Int64(Self.clockTolerance) else {

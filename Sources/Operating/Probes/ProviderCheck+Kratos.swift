@@ -3,9 +3,9 @@ import Providers
 package import Settings
 import Vocabulary
 
-/// Checks whether Kratos answers, and whether it sends browsers back to the hosts of the gateway.
+/// Checks whether Kratos answers, and whether it redirects browsers back to the gateway's hosts.
 extension ProviderCheck {
-    /// Asks Kratos for its health, for a session that does not exist, and for a login that returns to each host.
+    /// Requests Kratos's readiness, a session that does not exist, and a login with each host as `return_to`.
     package func check(_ settings: KratosSettings) async -> [Verdict] {
         let url = settings.publicURL.description
         var verdicts = [await self.readiness(at: url, "kratos public API")]
@@ -32,7 +32,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Requests the session without a credential. Kratos must reject that with an error document.
+    /// Requests the session without a credential. Kratos must answer with 401 and an error document.
     private func whoami(at url: String) async -> Verdict {
         let subject = "kratos sessions"
         return await .of { () async throws(Verdict) in
@@ -45,7 +45,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Begins a login that returns to `origin`. Kratos must allow this URL.
+    /// Begins a login with `return_to`. Kratos must allow this URL.
     private func returnTo(_ origin: String, at url: String) async -> Verdict {
         let subject = "kratos return_to"
         let query = FormText.encoded([("return_to", "\(origin)/")])

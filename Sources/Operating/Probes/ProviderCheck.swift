@@ -5,23 +5,23 @@ import Providers
 package import Settings
 import Vocabulary
 
-/// Asks the configured provider as the gateway would, and reports problems.
+/// Makes the gateway's calls to the configured provider, and reports problems.
 ///
-/// It signs nobody in: it sends a code and a token that no provider can know.
+/// Signs nobody in: the code and the token that it sends do not exist.
 package struct ProviderCheck: Sendable {
-    /// The clock difference in seconds that the gateway tolerates in tokens.
+    /// The difference between clocks that the gateway tolerates in tokens, in seconds.
     static let clockTolerance = 60
 
-    /// A function that checks a provider of any kind and returns one verdict per check.
+    /// Checks a provider of any kind. Returns one verdict for each check.
     package typealias OfAnyKind = @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]
 
     let transport: any CallTransport
-    /// The proxies for the calls of `transport`.
+    /// The outgoing proxies that `transport` uses.
     let proxies: OutgoingProxies
     let clock: Clock
-    /// The callbacks of all hosts with endpoints. Each must be registered at the provider.
+    /// The callbacks of all hosts with endpoints. They must be registered as redirect URIs.
     let callbacks: [String]
-    /// The origins of all hosts. Users continue there after sign-in. A wildcard is replaced by a name that it covers.
+    /// The origins of all hosts. A wildcard is replaced by a name that it covers.
     let origins: [String]
 
     init(
@@ -44,8 +44,7 @@ package struct ProviderCheck: Sendable {
 
     /// Runs all checks of a provider.
     ///
-    /// - Parameter check: Checks a provider of any kind.
-    /// - Returns: The verdicts in the order of the checks. `nil` if the gateway never calls the provider.
+    /// - Returns: One verdict for each check; `nil` if the gateway never calls the provider.
     func run(_ provider: any ProviderSettings, by check: ProviderCheck.OfAnyKind) async -> [Verdict]? {
         guard let url = provider.calledURL else { return nil }
         do {
@@ -55,7 +54,7 @@ package struct ProviderCheck: Sendable {
         }
     }
 
-    /// Returns a verdict on whether calls to this URL go through a proxy. Empty if no proxy is configured.
+    /// Reports whether calls to this URL go through a proxy. Empty if no proxy is configured.
     private func way(to text: String) -> [Verdict] {
         guard self.proxies.secure != nil || self.proxies.plain != nil,
             let url = try? EndpointURL(text, allowsPlainHTTP: true)
@@ -73,7 +72,7 @@ package struct ProviderCheck: Sendable {
 
     // MARK: Kinds of providers
 
-    /// Checks an OpenID provider: its metadata, its keys, and whether it knows the gateway.
+    /// Checks an OpenID provider: its metadata and keys, and whether it accepts the gateway as a client.
     package func check(_ settings: OpenIDSettings) async throws -> [Verdict] {
         let issuer = try EndpointURL(settings.issuer)
         var (verdicts, metadata) = await self.metadata(of: issuer)
@@ -96,7 +95,7 @@ package struct ProviderCheck: Sendable {
         return verdicts
     }
 
-    /// Checks whether an OAuth 2.0 provider knows the gateway, and whether its userinfo endpoint requires a token.
+    /// Checks an OAuth 2.0 provider: whether it accepts the gateway as a client, and its userinfo endpoint.
     package func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
@@ -116,15 +115,15 @@ package struct ProviderCheck: Sendable {
 
     // MARK: Asking
 
-    /// Sends a call and returns its answer.
+    /// Sends a call and returns the answer.
     ///
-    /// - Throws: A verdict that says why there is no answer.
+    /// - Throws: A verdict that explains why there is no answer.
     func ask(_ call: OutgoingCall, _ subject: String) async throws(Verdict) -> CallAnswer {
         do throws(CallError) {
             return try await self.transport.send(call)
         } catch {
             let finding = ProviderWords.failure(error)
-            // The probe connects directly, so it cannot examine a server behind a proxy.
+            // The probe cannot use a proxy.
             guard error.cause == .certificate, let url = try? EndpointURL(call.url), self.proxy(for: url) == nil,
                 let fault = await CertificateProbe.fault(of: url, now: self.clock.now())
             else { throw .error(subject, finding) }

@@ -1,9 +1,9 @@
 import Calls
 import Providers
 
-/// Messages for the operator about the provider. Quotations are limited to 120 characters of printable ASCII.
+/// Messages about the provider. Quotations from it are limited to 120 characters of printable ASCII.
 enum ProviderWords {
-    /// Returns why a call got no answer, and how to correct the cause.
+    /// Explains why a call got no answer, and what to do.
     static func failure(_ error: CallError) -> String {
         let fix =
             switch error.cause {
@@ -20,7 +20,7 @@ enum ProviderWords {
         return fix.isEmpty ? error.detail : "\(error.detail): \(fix)"
     }
 
-    /// Returns the likely cause of an unexpected status.
+    /// Explains an unexpected status.
     ///
     /// - Parameter isDocument: True if the call was for a public document.
     static func status(_ answer: CallAnswer, forDocument isDocument: Bool = false) -> String {
@@ -39,10 +39,10 @@ enum ProviderWords {
         }
     }
 
-    /// Returns an error code (RFC 6749 5.2), limited to 120 characters of printable ASCII.
+    /// Returns an error code (RFC 6749 5.2) for a message.
     static func code(_ error: String) -> String { self.short(error) }
 
-    /// Returns what the operator can do about an error code of an endpoint.
+    /// Says what to do about an error code.
     static func fix(of error: String) -> String {
         switch error {
         case "invalid_scope": "write scopes that the provider allows for this client"
@@ -55,7 +55,7 @@ enum ProviderWords {
         }
     }
 
-    /// Returns up to ten names, as in `RS256, ES256`.
+    /// Returns up to ten names, e.g. `RS256, ES256`.
     static func list(_ names: [String]) -> String {
         let shown = names.prefix(10).map(self.short).joined(separator: ", ")
         return names.count > 10 ? "\(shown), ..." : shown

@@ -3,8 +3,8 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Returns why `endpoint` did not answer, and how to correct it. If the error is ambiguous, the server is examined
-    /// again over connections that carry no secret.
+    /// Explains why `endpoint` did not answer, and what to do. If the error is ambiguous, connects again, without
+    /// sending secrets.
     func explain(_ error: any Error, at endpoint: RedisEndpoint) async -> String {
         switch RedisMessages.doubt(error) {
         case .certificate: await self.distrust(endpoint) ?? RedisMessages.failure(error, of: self.configuration)
@@ -13,7 +13,7 @@ extension RedisCheck {
         }
     }
 
-    /// Returns why the server's certificate is not trusted. `nil` if the server presents no certificate now.
+    /// Explains why the server's certificate is not trusted; `nil` if the server presents none now.
     private func distrust(_ endpoint: RedisEndpoint) async -> String? {
         let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
         guard let shown else { return nil }
@@ -25,7 +25,7 @@ extension RedisCheck {
         return "its certificate is not signed by an authority that is trusted here: ca= of the URL contains another one"
     }
 
-    /// Describes the server at `endpoint` if it does not fit the URL. `nil` if it may fit.
+    /// Explains why the server does not fit the URL; `nil` if it may fit.
     private func stranger(_ endpoint: RedisEndpoint) async -> String? {
         async let greeting = RedisDiagnosis.firstBytes(of: endpoint, over: self.connector, on: self.loop).get()
         async let certificates = RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()

@@ -2,9 +2,9 @@ import Glibc
 package import RedisStore
 import Vocabulary
 
-/// Checks the PEM files in the URL, without connections.
+/// Checks of the PEM files in the URL.
 extension RedisCheck {
-    /// Returns the faults of the PEM files in a URL, and how to correct them. Empty if the files can be used.
+    /// Returns the faults that make PEM files unusable, and what to do.
     package static func faults(inFilesOf tls: RedisConfiguration.TLS) -> [Verdict] {
         let files: [(name: String, path: String?, what: String, holds: (String) -> Bool)] = [
             ("ca", tls.authorityFile, "certificate", { !RedisDiagnosis.certificates(inFile: $0).isEmpty }),
@@ -25,13 +25,14 @@ extension RedisCheck {
         return [Self.fault("key= of the URL is not the key of the certificate in cert=")]
     }
 
-    /// Returns a verdict for each PEM file whose certificate has expired or is not valid yet.
+    /// Returns a verdict for each file whose certificate has expired or is not valid yet.
     func judgeFiles() -> [Verdict] {
         let now = Clock.system.now()
         return [("ca", self.configuration.tls?.authorityFile), ("cert", self.configuration.tls?.certificateFile)]
             .compactMap { name, file -> Verdict? in
                 let all = file.map { RedisDiagnosis.certificates(inFile: $0) } ?? []
-                // One valid authority is enough. In a chain, the first certificate is the gateway's own.
+                // Of several authorities, one valid authority suffices. In a chain, the first certificate is the
+                // gateway's own.
                 let judged = name == "ca" ? all : Array(all.prefix(1))
                 if let last = judged.map(\.until).max(), last < now {
                     return Self.fault("the certificate in \(name)= of the URL expired on \(last.day)")

@@ -2,8 +2,8 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Runs every command that the gateway uses, in a harmless form. `ACL DRYRUN` would need Redis 7.0 and another
-    /// right.
+    /// Runs each command that the gateway uses in a harmless form, to find missing rights. `ACL DRYRUN` would need
+    /// Redis 7.0 and a further right.
     func rights(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         do {
             let lacks = try await self.lacks(at: endpoint, tag: tag)
@@ -23,7 +23,7 @@ extension RedisCheck {
         }
     }
 
-    /// Tries every command and every type of key at one server, and returns the missing rights.
+    /// Runs all commands and uses all types of keys at one server.
     ///
     /// - Throws: An error if the server does not answer.
     func lacks(at endpoint: RedisEndpoint, tag: String) async throws -> RedisLacks {
@@ -41,7 +41,7 @@ extension RedisCheck {
 }
 
 extension RedisNeeds.Courtesy {
-    /// The effect if the commands are denied.
+    /// What does not work if the commands are denied.
     fileprivate var loss: String {
         switch self {
         case .name: "connections have no name in CLIENT LIST"
@@ -50,16 +50,16 @@ extension RedisNeeds.Courtesy {
     }
 }
 
-/// The rights that the gateway's user lacks, found from the replies to harmless commands.
+/// The rights that the gateway's user lacks, found by harmless commands.
 struct RedisLacks {
-    /// The ACL user.
+    /// The name of the ACL user.
     let user: String
     let triedCount: Int
-    /// The server's error for writes. `nil` if the server accepts writes.
+    /// The error with which the server rejects writes; `nil` if it accepts them.
     let writeRefusal: RedisServerError?
-    /// ACL rules that would grant the missing rights that the gateway needs.
+    /// The ACL rules that grant the missing rights.
     private(set) var rules: [String] = []
-    /// ACL rules that would grant missing rights that the gateway can work without.
+    /// The ACL rules that grant missing rights without which the gateway still works.
     private(set) var courtesies: [RedisNeeds.Courtesy: [String]] = [:]
     private var commands: [String] = []
     private var unknown: [String] = []
@@ -86,7 +86,7 @@ struct RedisLacks {
         self.rules = self.commands
     }
 
-    /// - Parameter replies: The replies to the read and the write of each type, alternating.
+    /// - Parameter replies: Two replies for each type of key: to a read and to a write.
     mutating func take(_ keys: [RedisNeeds.KeyType], _ replies: [RedisReply]) {
         for (index, key) in keys.enumerated() where index * 2 + 1 < replies.count {
             switch (replies[index * 2].denial == .key, replies[index * 2 + 1].denial == .key) {
@@ -117,11 +117,11 @@ struct RedisLacks {
         }
     }
 
-    /// The missing rights that the gateway should have, with the command that grants them. `nil` if none is missing.
+    /// Describes the missing rights, with the command that grants them; `nil` if none is missing.
     var finding: String? { self.finding(self.unknown) }
 
-    /// The missing rights that the gateway cannot work without, in the form of `finding`. `nil` if none is missing.
-    /// `WAIT` is left out: a service that does not know `WAIT` has no replicas to wait for.
+    /// Like `finding`, but only the rights that the gateway cannot work without. An unknown `WAIT` is ignored: a
+    /// service without this command has no replicas to wait for.
     var obstacle: String? { self.finding(self.unknown.filter { $0 != "WAIT" }) }
 
     private func finding(_ unknown: [String]) -> String? {
@@ -145,7 +145,7 @@ struct RedisLacks {
 }
 
 extension RedisReply {
-    /// The right that an ACL has denied. `nil` if the reply is not a denial.
+    /// The kind of right that an ACL denied; `nil` if the reply is not a denial.
     fileprivate var denial: RedisDenial? {
         if case .error(let error) = self { error.denial } else { nil }
     }
@@ -160,6 +160,6 @@ extension RedisReply {
 }
 
 extension RedisServerError {
-    /// True if the server does not have the command, or has it under another name.
+    /// True if the server does not know the command, or knows it under another name.
     var isUnknownCommand: Bool { self.code == "ERR" && self.message.lowercased().hasPrefix("err unknown command") }
 }

@@ -2,7 +2,7 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Asks every sentinel for the primary's address. The address is `nil` if no sentinel knows it.
+    /// Asks every sentinel for the primary's address. Returns the most frequent answer; `nil` if there is none.
     func check(_ sentinels: RedisConfiguration.Sentinels) async -> (verdicts: [Verdict], primary: RedisEndpoint?) {
         var verdicts: [Verdict] = []
         var named: [RedisEndpoint] = []
@@ -24,13 +24,14 @@ extension RedisCheck {
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
-                    // This uses another connection, because a sentinel that requires a password closes the first one.
+                    // On a new connection: a sentinel that requires a password has closed the first one.
                     let heard = try await self.ask(subscriptions, of: endpoint, greeting: greeting)
                     let unheard = zip(channels, heard).filter { _, reply in
                         if case .error(let error) = reply { error.code == "NOPERM" } else { false }
                     }
                     if !unheard.isEmpty {
-                        // The gateway also asks every ten seconds, so it finds failovers that were not announced.
+                        // Not an error: the gateway also asks every ten seconds, and finds failovers without
+                        // announcements.
                         let rules = unheard.map { " &\($0.0)" }.joined()
                         let finding =
                             "its user may not subscribe to news of failovers, so they are noticed late: grant +subscribe\(rules)"
@@ -51,7 +52,7 @@ extension RedisCheck {
             }
         }
         if !named.isEmpty {
-            // One sentinel that answers is enough to find the primary, so unreachable sentinels are only warnings.
+            // One sentinel that answers suffices. The faults of others are only warnings.
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {
@@ -65,7 +66,7 @@ extension RedisCheck {
     private static func names(in reply: RedisReply?) -> String {
         guard case .array(let primaries)? = reply else { return "" }
         let names = primaries.compactMap { primary -> String? in
-            // Each primary is a list of fields and values. The first field is `name`.
+            // Each primary is a list of names and values, beginning with `name`.
             guard case .array(let fields) = primary, fields.count > 1, case .bulk(let name) = fields[1] else {
                 return nil
             }
@@ -92,7 +93,7 @@ extension RedisCheck {
         return await self.explain(error, at: endpoint)
     }
 
-    /// Asks the nodes, one after another, for the cluster's primaries. The topology is `nil` if no node knows it.
+    /// Asks one node after another for the cluster's topology; `nil` if no node knows it.
     func check(seeds: [RedisEndpoint]) async -> (verdicts: [Verdict], topology: Topology?) {
         var verdicts: [Verdict] = []
         for seed in seeds {
@@ -130,7 +131,7 @@ extension RedisCheck {
 }
 
 extension RedisEndpoint {
-    /// Reads the answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`: host and port.
+    /// Reads host and port in the answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`.
     fileprivate init?(sentinelAnswer parts: [RedisReply]) {
         guard parts.count == 2, case .bulk(let host) = parts[0], case .bulk(let port) = parts[1],
             let number = UInt16(String(decoding: port, as: UTF8.self)), !host.isEmpty

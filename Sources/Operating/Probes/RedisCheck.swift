@@ -6,19 +6,19 @@ import Vocabulary
 
 /// Connects to the configured Redis as the gateway would, and reports problems.
 ///
-/// It neither reads nor changes data of gateways. The only key that it writes expires after a millisecond.
+/// Does not read or change the gateways' data. Writes only one key, which expires after a millisecond.
 package struct RedisCheck: Sendable {
     let configuration: RedisConfiguration
-    /// Connects to the servers with the users and passwords that are valid now.
+    /// Makes connections with the user and password that are currently valid.
     package let connector: RedisConnector
     private let settings: RedisSettings
     private let usual: RedisConfiguration
     let loop: any EventLoop
 
-    /// Prepares the check. It connects only when it runs.
+    /// Prepares a check, without connecting.
     ///
-    /// - Parameter patience: The time limit for each connection. The limit for each answer is half as long. The default
-    ///   is long enough to distinguish a slow server from a missing one.
+    /// - Parameter patience: The time limit for connecting. The limit for each answer is half of it. The default is
+    ///   longer than the gateway's limit, to distinguish slow servers from missing ones.
     /// - Throws: An error of NIOSSL if a certificate, key or authority file cannot be used.
     package init(
         _ configuration: RedisConfiguration,
@@ -36,9 +36,9 @@ package struct RedisCheck: Sendable {
         self.loop = loop
     }
 
-    /// Checks the Redis of validated settings.
+    /// Checks the Redis in validated settings.
     ///
-    /// - Returns: One verdict per check, in the order of the checks.
+    /// - Returns: One verdict for each check.
     package static func verdicts(on settings: RedisSettings) async throws -> [Verdict] {
         do {
             let configuration = try RedisConfiguration(url: settings.url)
@@ -51,7 +51,7 @@ package struct RedisCheck: Sendable {
         }
     }
 
-    /// Runs all checks, and returns their verdicts in order.
+    /// Runs all checks.
     private func run() async -> [Verdict] {
         var verdicts = self.judgeEncryption() + self.judgeFiles()
         guard !verdicts.contains(where: { $0.level == .error }) else { return verdicts }
@@ -61,7 +61,7 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Returns why the primaries cannot be found, reached or used. Empty if they can be used.
+    /// Returns the errors that keep the gateway from using the primaries. Empty if there are none.
     package func obstacles() async -> [Verdict] {
         let (found, primaries) = await self.primaries()
         var verdicts = self.judgeFiles() + found
@@ -69,18 +69,17 @@ package struct RedisCheck: Sendable {
         return verdicts.filter { $0.level == .error }
     }
 
-    /// The rights that the gateway's user lacks at the primaries.
+    /// The rights that the gateway's user lacks.
     package struct MissingRights: Sendable {
-        /// The missing rights that the gateway needs.
+        /// Errors about rights that the gateway needs.
         package var needed: [Verdict] = []
-        /// True if the user lacks a right that the gateway can work without (`RedisNeeds.Courtesy`). Redis then denies
-        /// some commands, and only operators notice.
+        /// True if a right is missing without which the gateway still works (`RedisNeeds.Courtesy`).
         package var lacksCourtesy = false
     }
 
-    /// Tries every right at the primaries.
+    /// Looks for missing rights at all primaries.
     ///
-    /// - Returns: The missing rights. `nil` if no primary is found or a primary does not answer.
+    /// - Returns: `nil` if no primary was found, or a primary does not answer.
     package func missingRights() async -> MissingRights? {
         let (_, primaries) = await self.primaries()
         guard !primaries.isEmpty else { return nil }
@@ -93,7 +92,7 @@ package struct RedisCheck: Sendable {
         return missing
     }
 
-    /// Finds the primaries. Keys with the hash tag of a primary are stored there.
+    /// Finds the primaries, each with a hash tag whose keys are stored there.
     private func primaries() async -> (verdicts: [Verdict], primaries: [(endpoint: RedisEndpoint, tag: String)]) {
         switch self.configuration.deployment {
         case .standalone(let endpoint): return ([], [(endpoint, "check")])
@@ -106,10 +105,10 @@ package struct RedisCheck: Sendable {
         }
     }
 
-    /// Sends commands to `endpoint` over a separate, authenticated connection.
+    /// Sends commands to `endpoint` on a new connection.
     ///
-    /// - Parameter greeting: The handshake. `nil` to only authenticate with the current user and password. The other
-    ///   commands of a handshake are then tried separately, so that the check can report which of them is refused.
+    /// - Parameter greeting: The handshake; `nil` to only authenticate. The check sends the other commands of a
+    ///   handshake itself, to find out which of them are refused.
     func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,
@@ -146,11 +145,11 @@ package struct RedisCheck: Sendable {
     private func check(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         var (verdicts, acquaintance) = await self.meet(endpoint)
         guard let acquaintance else {
-            // Even if the user may not run `INFO`, other missing rights are reported.
+            // The user may not run `INFO`. Other missing rights are still reported.
             return verdicts.isEmpty ? await self.rights(endpoint, tag: tag) : verdicts
         }
         let facts = acquaintance.facts
-        // For a wrong or too old server, missing rights are of no interest.
+        // For a wrong server or version, missing rights do not matter.
         guard verdicts.allSatisfy({ $0.level != .error }) else { return verdicts }
         verdicts += self.safety(facts, endpoint)
         verdicts.append(self.clock(facts, endpoint, roundTrip: acquaintance.took))
@@ -158,8 +157,8 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Connects and reads facts about the server. If that fails, a verdict has the reason. If the user may not run
-    /// `INFO` or the command is renamed, there are neither verdicts nor facts.
+    /// Connects and reads facts about the server. Returns a verdict but no facts if that fails. Returns neither if
+    /// `INFO` is denied or unknown.
     private func meet(
         _ endpoint: RedisEndpoint
     ) async -> (verdicts: [Verdict], acquaintance: (facts: RedisFacts, took: Duration)?) {
@@ -202,7 +201,7 @@ package struct RedisCheck: Sendable {
         return (verdicts, (facts, took))
     }
 
-    /// The source of an address that is not in the URL, as the end of a message.
+    /// The end of a message: where an address comes from that is not in the URL.
     private var origin: String {
         switch self.configuration.deployment {
         case .standalone: ""
@@ -211,7 +210,7 @@ package struct RedisCheck: Sendable {
         }
     }
 
-    /// Judges the server's version. `CLIENT TRACKING` needs Redis 6.0.
+    /// Checks the server's version. `CLIENT TRACKING` needs Redis 6.0.
     private func version(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
         let major = facts.version.split(separator: ".").first.flatMap { Int($0) }
         guard let major, major < 6 else { return self.ok(endpoint, "version", facts.version) }
@@ -261,7 +260,7 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Compares Redis's clock with this machine's. Gateways use Redis's clock, but logs and other machines do not.
+    /// Compares Redis's clock with this machine's. Lifetimes use Redis's clock, logs use the machine's.
     private func clock(_ facts: RedisFacts, _ endpoint: RedisEndpoint, roundTrip: Duration) -> Verdict {
         func warning(_ finding: String) -> Verdict { .warning("\(endpoint) clock", finding) }
         guard let time = facts.time else {

@@ -9,7 +9,7 @@ import Glibc
 #endif
 
 extension RedisMessages {
-    /// Returns why a connection could not be made or used, and how to correct it.
+    /// Explains why a connection failed, and what to do.
     static func failure(_ error: any Error, of configuration: RedisConfiguration) -> String {
         switch error {
         case let error as IOError: Self.system(error)
@@ -29,13 +29,13 @@ extension RedisMessages {
 
     /// A question that a failure leaves open.
     enum Doubt {
-        /// The failure does not say why the server's certificate is not trusted.
+        /// Why the server's certificate is not trusted.
         case certificate
-        /// The server may speak a protocol other than the one in the URL.
+        /// Whether the server speaks another protocol than the URL says.
         case `protocol`
     }
 
-    /// Returns the question that a further probe of the server should answer. `nil` if the failure says enough.
+    /// Returns the question that a second probe of the server should answer; `nil` if the failure says enough.
     static func doubt(_ error: any Error) -> Doubt? {
         switch error {
         case let error as NIOSSLError:
@@ -77,7 +77,7 @@ extension RedisMessages {
             if case .uncleanShutdown = error { return Self.hangsUp }
             return "TLS fails: \(error)"
         }
-        // This text is BoringSSL's description of the error. It contains no data of the gateway.
+        // The description of BoringSSL's error contains no data of the gateway.
         let words = "\(cause)".uppercased()
         if words.utf8.contains("CERTIFICATE_VERIFY_FAILED".utf8) {
             return "its certificate is not signed by an authority that is trusted here, or is not valid today"

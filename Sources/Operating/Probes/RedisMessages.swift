@@ -1,9 +1,9 @@
 package import RedisStore
 import Vocabulary
 
-/// Messages for the operator about the gateway's Redis. Replies are never quoted: they may contain what was sent.
+/// Messages about the gateway's Redis. Replies are never quoted, because they may contain what was sent.
 package enum RedisMessages {
-    /// Returns why a connection was lost.
+    /// Explains why a connection was lost.
     package static func cause(_ cause: RedisError.Cause) -> String {
         switch cause {
         case .notConnected: "it could not be reached"
@@ -17,7 +17,7 @@ package enum RedisMessages {
         }
     }
 
-    /// Explains an error reply of Redis, and how to correct its cause.
+    /// Explains an error of Redis, and what to do.
     package static func refusal(_ error: RedisServerError) -> String {
         switch error.code {
         case "NOAUTH": "it requires a password: write user:password@ into the URL"
@@ -39,17 +39,17 @@ package enum RedisMessages {
         }
     }
 
-    /// The codes that `refusal` explains and that keep a primary from serving.
+    /// The error codes that keep a primary from serving and are explained by `refusal`.
     private static let codes = [
         "NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED",
         "NOMASTER", "BUSY",
     ]
 
-    /// Every reason why Redis cannot be used: the values of `sallyport_redis_down{reason}`.
+    /// The values of `reason` in `sallyport_redis_down`.
     package static let reasons =
         ["cut_off", "no_primary", "not_connected", "other_error"] + Self.codes.map { $0.lowercased() }
 
-    /// Returns the reason why Redis cannot be used now. `nil` if it can be used.
+    /// Returns why Redis cannot be used now, as a value of `reasons`; `nil` if it can be used.
     package static func reason(_ status: RedisStatus) -> String? {
         if status.cutOff != nil { return "cut_off" }
         guard !status.nodes.isEmpty else { return "no_primary" }
@@ -59,7 +59,7 @@ package enum RedisMessages {
         return status.isConnected ? nil : "not_connected"
     }
 
-    /// Describes the effect of gateways that have none of this gateway's secrets. `nil` if there are no such gateways.
+    /// Warns about gateways that share no secret with this gateway; `nil` if there are none.
     package static func strangers(_ strangers: SecretRegister.Strangers) -> String? {
         if strangers.earlier > 0 {
             return
@@ -71,7 +71,7 @@ package enum RedisMessages {
             + "neither side can read the sessions of the other. They are not ready"
     }
 
-    /// Recognizes replies with the generic code `ERR` by their text.
+    /// Explains an error with the generic code `ERR` by its text.
     private static func other(_ error: RedisServerError) -> String {
         let text = error.message.lowercased()
         if text.utf8.contains("db index".utf8) {
@@ -98,7 +98,7 @@ package enum RedisMessages {
 
     /// Describes the state of the connections.
     ///
-    /// - Parameter reason: The reason why connections are missing. `nil` if it is not known.
+    /// - Parameter reason: Why connections are missing; `nil` if unknown.
     package static func connection(_ status: RedisStatus, reason: String?) -> String {
         var words = status.nodes.map { node in
             var words = "\(node.address): connected on \(node.connectedLoops) of \(status.loops) loops"
@@ -110,7 +110,7 @@ package enum RedisMessages {
         return words.joined(separator: "; ")
     }
 
-    /// Says how long and why these primaries have refused writes, and the effect.
+    /// Describes since when and why primaries have refused writes, and the consequences.
     package static func writeRefusals(_ nodes: [RedisStatus.Node]) -> String {
         let words = nodes.compactMap { node in
             node.writeRefusal.map { refusal in
@@ -122,20 +122,20 @@ package enum RedisMessages {
         return words.joined(separator: "; ") + "; users cannot sign in and transfers fail; existing sessions still work"
     }
 
-    /// Describes the effect if no majority of the sentinels, or of the cluster's primaries, answers.
+    /// Describes the consequences if most sentinels, or most primaries of the cluster, do not answer.
     package static func silence(_ quorum: Quorum) -> String {
         "only \(quorum.heard) of \(quorum.count) sentinels, or primaries of the cluster, answer: another primary may have "
             + "been chosen without this gateway; no session is read and nothing is written until most of them answer again"
     }
 
-    /// The warning about a server without an append-only file. A crash then loses recent changes.
+    /// The warning about a server without an append-only file.
     package static let snapshotsOnly =
         "no append-only file: after a crash it has the data of its last snapshot. Users who signed in since then sign in again. "
         + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
         + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// Lists how a server could lose records, and the fixes. If a used token's marker is lost, the token is valid
-    /// again.
+    /// Lists the ways in which a server may lose records, and what to do. If the marker of a used token is lost, the
+    /// token becomes valid again.
     package static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []
         if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {

@@ -1,20 +1,20 @@
 /// A result of `check --network`.
 package struct Verdict: Sendable {
-    /// The severity of a finding.
+    /// How severe a finding is.
     package enum Level: String, Sendable {
         case ok, warning, error
     }
 
-    /// The severity of this finding.
+    /// How severe this finding is.
     package var level: Level
-    /// The thing that was checked, e.g. `127.0.0.1:6379 commands` or `provider keys`.
+    /// What was checked, e.g. `127.0.0.1:6379 commands` or `provider keys`.
     package var subject: String
-    /// The result of the check and, if something is wrong, how to correct it.
+    /// What was found, and what to do if something is wrong.
     package var finding: String
 }
 
 extension Verdict {
-    /// Returns this verdict with the provider's name in its subject.
+    /// Returns this verdict with the provider's name in front of its subject.
     func of(_ provider: String) -> Verdict {
         Verdict(level: self.level, subject: "\(provider): \(self.subject)", finding: self.finding)
     }
@@ -32,9 +32,9 @@ extension Verdict {
     }
 }
 
-/// A verdict is thrown by a check that cannot continue.
+/// Checks throw a verdict if they cannot continue.
 extension Verdict: Error {
-    /// Runs a check and returns its verdict, whether the check returns or throws it.
+    /// Runs a check. Returns the verdict that it returns or throws.
     static func of(_ check: () async throws(Verdict) -> Verdict) async -> Verdict {
         do throws(Verdict) {
             return try await check()

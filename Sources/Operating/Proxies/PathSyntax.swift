@@ -1,23 +1,23 @@
-/// The form of paths that a proxy matches, and the syntax of its regular expressions.
+/// How a proxy matches paths, and the syntax of its regular expressions.
 enum PathSyntax {
-    /// The bytes of the decoded path, matched with PCRE.
+    /// Bytes of the decoded path, matched by PCRE.
     case bytes
-    /// The bytes of the decoded path, in a configuration that interprets `\x` itself.
+    /// Like `bytes`, but the proxy's configuration interprets `\x` first.
     case haproxy
-    /// The characters of the decoded path, matched with Go's regular expressions.
+    /// Characters of the decoded path, matched by Go's regular expressions.
     case characters
-    /// The characters of the decoded path, except that reserved characters stay escaped.
+    /// Like `characters`, but reserved characters stay percent-encoded.
     case reserved
-    /// The path as the client sent it, matched with RE2.
+    /// The path as received, matched by RE2.
     case raw
 
-    /// Returns the expression for a route's paths: `/a/**` as `/a(/.*)?`, `/a/*` as `/a/[^/]+`.
+    /// Returns an expression for a route's path: `/a(/.*)?` for `/a/**`, `/a/[^/]+` for `/a/*`.
     func route(_ path: String) -> String {
         self.expression(path) { segment in segment == "*" ? "[^/]+" : self.literal(segment) }
     }
 
-    /// Returns the expression for one of the gateway's own paths: `/sessions/{id}` as `/sessions/[^/]+`. If a client
-    /// spells such a path differently, the request may go to the check and is rejected there.
+    /// Returns an expression for one of the gateway's own paths: `/sessions/[^/]+` for `/sessions/{id}`. A differently
+    /// encoded path does not match: the request is checked and rejected.
     func ownPath(_ path: String) -> String {
         let plain: PathSyntax = self == .raw || self == .reserved ? .characters : self
         return self.expression(path) { segment in segment.hasPrefix("{") ? "[^/]+" : plain.literal(segment) }
@@ -39,7 +39,7 @@ enum PathSyntax {
         let bytes = Array(String(scalar).utf8)
         let isLetter = bytes.count == 1 && Self.isLetterOrDigit(bytes[0])
         let isUnreserved = isLetter || "-_~.".unicodeScalars.contains(scalar)
-        // Every other character has a special meaning in the configuration of some proxy.
+        // Any other character is special in some proxy's configuration.
         let isPlain = isLetter || "-_~@:".unicodeScalars.contains(scalar)
         let code = String(scalar.value, radix: 16)
         let hex = bytes.map(Self.hex)
@@ -70,7 +70,7 @@ enum PathSyntax {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 
-    /// Returns an expression for percent-encoded bytes, such as `%c3%bc`, in either case.
+    /// Returns an expression for percent-encoded bytes, e.g. `%c3%bc`, with digits in either case.
     private static func escaped(_ hex: [String]) -> String {
         hex.map { digits in
             "%" + digits.map { $0.isLetter ? "[\($0)\($0.uppercased())]" : String($0) }.joined()

@@ -2,13 +2,13 @@ import ArgumentParser
 import RequestPath
 import Settings
 
-/// A proxy that `check --for` prints a configuration for.
+/// The proxies for which `check --for` prints a configuration.
 enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
     case nginx, traefik, caddy, envoy, haproxy
     case ingressNginx = "ingress-nginx"
     case gatewayAPI = "gateway-api"
 
-    /// The protocol of the proxy's checks.
+    /// The protocol of the proxy's forward-auth checks.
     var dialect: AuthorizationDialect {
         switch self {
         case .nginx, .ingressNginx: .authRequest
@@ -17,8 +17,8 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The path of the proxy's checks. Answers at the path for Envoy and Traefik contain no empty fields, because these
-    /// proxies would pass them on to the app. Both proxies remove the client's fields before the check.
+    /// The path of the proxy's checks. The answers for Envoy and Traefik contain no empty fields: these proxies remove
+    /// the client's fields themselves, and would pass empty fields on to the app.
     var checkPath: String {
         switch self {
         case .envoy, .traefik: CheckForms.valuedFolder + self.dialect.rawValue
@@ -26,7 +26,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// True if cookies of an answer that allows a request reach the browser.
+    /// True if the browser receives cookies from an answer that allows a request.
     var passesCookiesOnSuccess: Bool {
         switch self {
         case .nginx, .traefik, .envoy: true
@@ -34,7 +34,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// True if the proxy presents a certificate to the gateway in checks.
+    /// True if the proxy can present a client certificate in checks.
     var showsCertificate: Bool {
         switch self {
         case .nginx, .traefik, .caddy, .envoy, .gatewayAPI: true
@@ -52,7 +52,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Returns why the settings do not let this proxy send checks. `nil` if they do.
+    /// Explains why this proxy cannot be used with the settings; `nil` if it can.
     func fault(in settings: Settings) -> String? {
         guard let authorization = settings.authorization else {
             return "no proxy may ask: add authorization with listen and peers"
@@ -61,7 +61,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
             ? nil : "\(self.rawValue) asks in the dialect \(self.dialect.rawValue): add it to authorization.dialects"
     }
 
-    /// Returns the configuration of the proxy as a whole file.
+    /// Returns the proxy's configuration as a whole file.
     func configuration(_ plan: ProxyPlan) -> String {
         let lines =
             switch self {

@@ -5,15 +5,15 @@ extension ProxyPlan {
     /// An app behind the proxy.
     struct App: Equatable {
         let label: String
-        /// The app's servers, at least one.
+        /// The app's servers. Never empty.
         let servers: [Server]
         var isHTTPS = false
         var balance = ServerBalance.leastRequests
-        /// The health checks of the servers. `nil` if none are configured.
+        /// The health checks; `nil` if none are configured.
         var health: HealthSettings?
-        /// The app's settings. `nil` if the settings do not contain the app.
+        /// The app's settings; `nil` for a placeholder.
         var settings: UpstreamSettings?
-        /// True if the settings contain no address of the app.
+        /// True if the settings do not contain the app's address.
         var isPlaceholder = true
 
         /// Makes a placeholder for an app without an address in the settings.
@@ -45,15 +45,15 @@ extension ProxyPlan {
             let host: String
             let port: Int
             let weight: Int
-            /// The name in the server's certificate.
+            /// The name to expect in the server's certificate.
             let tlsName: String
-            /// True if the settings contain the name in the certificate. Otherwise `tlsName` is the host.
+            /// True if `tlsName` comes from the settings. Otherwise, it is the host.
             let isNamed: Bool
 
             var address: String { "\(self.host):\(self.port)" }
         }
 
-        /// The TLS files for the connections between the proxy and the app's servers.
+        /// The TLS files for connections to the app.
         var files: Files {
             Files(
                 authority: self.settings?.caFile.map(ProxyPlan.path),
@@ -62,11 +62,11 @@ extension ProxyPlan {
             )
         }
 
-        /// Paths of PEM files, as `path` returns them. `nil` for files that the settings do not name.
+        /// Paths of PEM files for TLS with an app; `nil` for files that are not configured.
         struct Files: Hashable {
-            /// The authorities for the certificates of the app's servers.
+            /// The authorities that sign the servers' certificates.
             let authority: String?
-            /// The certificate that the proxy presents to the app's servers.
+            /// The certificate that the proxy presents.
             let certificate: String?
             let key: String?
         }
@@ -75,25 +75,24 @@ extension ProxyPlan {
         var hasWeights: Bool { self.servers.contains { $0.weight != 1 } }
         /// The port of the first server.
         var port: Int { self.servers[0].port }
-        /// The name in the certificate of the first server. A proxy that verifies only one name expects it of all
-        /// servers.
+        /// The first server's `tlsName`. Some proxies expect this name of all servers.
         var tlsName: String { self.servers[0].tlsName }
-        /// The name in the first server's certificate. `nil` without HTTPS or if the settings do not contain the name.
+        /// The first server's `tlsName` in the settings; `nil` without HTTPS, or if the settings have none.
         var givenTLSName: String? { self.isHTTPS && self.servers[0].isNamed ? self.tlsName : nil }
-        /// True if the certificates of all servers have the same name.
+        /// True if all servers have the same `tlsName`.
         var hasOneTLSName: Bool { self.servers.allSatisfy { $0.tlsName == self.tlsName } }
 
         func url(of server: Server) -> String { "\(self.isHTTPS ? "https" : "http")://\(server.address)" }
     }
 
-    /// Returns the absolute path of a file, because proxies resolve relative paths against another folder. The path is
-    /// quoted if it contains a character that a proxy could interpret, such as a space.
+    /// Returns a file's absolute path, in quotes if it contains characters that a proxy could interpret. Proxies
+    /// resolve relative paths against other folders.
     private static func path(_ path: String) -> String {
         let whole = path.hasPrefix("/") ? path : "\(Process.folder)/\(path)"
         guard !whole.utf8.allSatisfy({ $0.isAlphanumeric || "/._-".utf8.contains($0) }) else { return whole }
         return "\"\(whole.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
     }
 
-    /// Returns a duration in a notation that all proxies except Envoy accept.
+    /// Returns a duration in a form that all proxies except Envoy accept.
     static func milliseconds(_ duration: Duration) -> String { "\(duration.wholeMilliseconds)ms" }
 }

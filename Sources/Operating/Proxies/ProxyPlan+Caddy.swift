@@ -49,7 +49,7 @@ extension ProxyPlan {
 
     private static func caddyProxy(to app: App, on host: Host, for matcher: String = "") -> [String] {
         let line = "reverse_proxy\(matcher) \(app.servers.map(app.url).joined(separator: " "))"
-        // The app gets the configured name and port, or the requested name for a wildcard.
+        // The app gets the configured name and port. For a wildcard host, it gets the requested name.
         let port = host.url.port.map { ":\($0)" } ?? ""
         let name = host.isNamed ? host.url.authority : "{http.request.host}\(port)"
         var options = ["header_up Host \(name)", "header_up X-Forwarded-Host \(name)"]
@@ -89,8 +89,8 @@ extension ProxyPlan {
             + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
-    /// The fields to remove, with `-` and `_`, because many apps treat these as equal. `x-auth-*` removes all fields
-    /// with that prefix.
+    /// The fields to remove, spelled with `-` and with `_`: many apps do not distinguish them. `x-auth-*` stands for
+    /// all names with this prefix.
     private var caddyRemoved: [String] {
         let prefixes = self.managed.prefixes
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
@@ -103,7 +103,7 @@ extension ProxyPlan {
             }
     }
 
-    /// Returns every spelling of a name in which each `-` is kept or replaced by `_`.
+    /// Returns all spellings of a name in which any `-` may be `_`.
     private static func spellings(_ name: String) -> [String] {
         name.reduce([""]) { spellings, letter in
             spellings.flatMap { spelling in

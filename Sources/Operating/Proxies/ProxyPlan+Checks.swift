@@ -1,15 +1,15 @@
 import Settings
 
-/// The proxy's connections for checks.
+/// The connections for checks.
 extension ProxyPlan {
-    /// The proxy's settings for checks over TLS.
+    /// The TLS settings of the proxy for checks.
     struct ChecksTLS {
-        /// The name in the gateway's certificate that the proxy asks for and verifies.
+        /// The name in the gateway's certificate that the proxy verifies.
         let name: String
-        /// True if the gateway requires a certificate of the proxy (`peer_certificate`).
+        /// True if the gateway requires a client certificate (`authorization.peer_certificate`).
         let asksForCertificate: Bool
 
-        /// Returns `nil` if checks are made without TLS.
+        /// `nil` if the listener for checks has no TLS.
         init?(_ settings: Settings, _ authorization: AuthorizationSettings) {
             guard authorization.listen.isSecure else { return nil }
             let names = settings.tls?.certificates.flatMap { $0.facts?.names ?? [] } ?? []
@@ -21,9 +21,9 @@ extension ProxyPlan {
         }
     }
 
-    /// The URL for checks, with the gateway's address as the host.
+    /// The URL for checks, with the listener's address.
     var checksURL: String { "\(self.checksTLS == nil ? "http" : "https")://\(self.checks)" }
 
-    /// The URL for checks, with the name in the gateway's certificate, for proxies that verify the name in the URL.
+    /// The URL for checks, with a name in the gateway's certificate. For proxies that verify the host in the URL.
     var checksNamedURL: String { self.checksTLS.map { "https://\($0.name):\(self.checks.port)" } ?? self.checksURL }
 }

@@ -25,7 +25,7 @@ extension ProxyPlan {
         return lines.map { $0.isEmpty ? "#" : "# \($0)" }
     }
 
-    /// Warnings about client fields that this proxy passes to the app, but the gateway would remove or rewrite.
+    /// Warnings about client fields that this proxy passes to the app. The gateway would remove them.
     private var shortcomings: [String] {
         var all: [String] = []
         switch self.proxy {

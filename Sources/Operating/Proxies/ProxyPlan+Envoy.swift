@@ -2,8 +2,7 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// Request fields that Envoy and Gateway API must pass on to the check. These proxies pass on no other fields,
-    /// except a few such as `Host`.
+    /// The request fields that a check needs. Envoy and Gateway API send no others, except a few such as `Host`.
     static let checkedFields = [
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
         "authorization", "content-type", "cookie", "dpop", "hx-request", "origin", "purpose", "referer",
@@ -12,7 +11,7 @@ extension ProxyPlan {
         "x-request-id", "x-requested-with", "x-session-token", "x-turbo-request-id",
     ]
 
-    /// A bootstrap configuration for Envoy 1.36 or later.
+    /// The static configuration for Envoy 1.36 or later.
     var envoy: [String] {
         var clusters = Self.envoyCluster("sallyport", self.gateway.host, self.gateway.port) + self.envoyIdle
         clusters += Self.envoyCluster("sallyport_checks", self.checks.host, self.checks.port) + self.envoyIdle
@@ -175,7 +174,7 @@ extension ProxyPlan {
     private static func envoyRoute(to app: App, on host: Host) -> String {
         let isSticky = app.hasSeveralServers && app.balance == .sticky
         let hash = isSticky ? ", hash_policy: [{connection_properties: {source_ip: true}}]" : ""
-        // The app gets the configured name and port, unless the host is a wildcard.
+        // The app gets the configured name and port. For a wildcard host, it gets the requested name.
         let name = host.isNamed ? ", host_rewrite_literal: \"\(host.url.authority)\"" : ""
         return "{cluster: app_\(app.label), timeout: 0s\(name)\(hash)}"
     }
@@ -265,8 +264,8 @@ extension ProxyPlan {
         ]
     }
 
-    /// The options that make Envoy close an idle connection before the gateway does (`timeouts.idle`). If the gateway
-    /// closed it first, a request that Envoy sends at that moment would fail.
+    /// Makes Envoy close idle connections before the gateway does (`timeouts.idle`). Otherwise Envoy could send a
+    /// request on a connection that the gateway is closing.
     private var envoyIdle: [String] {
         let seconds = max(1, self.settings.timeouts.idle.components.seconds / 2)
         return [
@@ -279,7 +278,7 @@ extension ProxyPlan {
         ]
     }
 
-    /// Returns the TLS settings for an app, with the files from its settings.
+    /// Returns the TLS settings for connections to an app.
     private static func envoyTLS(_ name: String, of app: App) -> [String] {
         var own: (certificate: String, key: String)?
         if let certificate = app.files.certificate, let key = app.files.key { own = (certificate, key) }
@@ -292,8 +291,8 @@ extension ProxyPlan {
 
     /// - Parameters:
     ///   - name: The name to verify.
-    ///   - authority: The file with the authorities.
-    ///   - own: The files with Envoy's certificate and key. `nil` if Envoy presents no certificate.
+    ///   - authority: The file with the trusted authorities.
+    ///   - own: The files with Envoy's own certificate and key; `nil` to present no certificate.
     private static func envoyTLS(
         _ name: String,
         authority: String,

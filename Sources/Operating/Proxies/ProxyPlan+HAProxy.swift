@@ -133,10 +133,10 @@ extension ProxyPlan {
         return lines
     }
 
-    /// The socket of the section that forwards checks over TLS, because Lua cannot verify a certificate.
+    /// The socket of `haproxyChecks`. Checks by Lua go through it to use TLS, because Lua cannot verify certificates.
     private static let haproxyChecksSocket = "abns@sallyport_checks"
 
-    /// The section that forwards checks over TLS. Empty if checks are made without TLS.
+    /// The section that forwards checks over TLS. Empty if checks do not use TLS.
     private var haproxyChecks: [String] {
         guard let tls = self.checksTLS else { return [] }
         return [
@@ -153,12 +153,12 @@ extension ProxyPlan {
         host.url.isWildcard ? "-m reg -i \(host.nameExpression)" : "-i \(host.url.host)"
     }
 
-    /// Returns the condition for requests to a host. For a wildcard, it excludes hosts that are configured by name.
+    /// Returns the condition for requests to a host. A wildcard excludes the hosts that are configured by name.
     private static func haproxyCondition(_ host: Host) -> String {
         (["is_\(host.label)"] + host.others.map { "!is_\($0.label)" }).joined(separator: " ")
     }
 
-    /// Returns the host's public name. For a wildcard, that is the requested name.
+    /// Returns the host's public name or, for a wildcard, an expression for the requested name.
     private static func haproxyName(_ host: Host) -> String {
         host.url.isWildcard
             ? "%[req.fhdr(host),host_only,lower]\(host.url.port.map { ":\($0)" } ?? "")" : host.url.authority

@@ -1,6 +1,6 @@
 import Settings
 
-/// Configurations for Kubernetes. The gateway and the apps are services there. The settings do not name them.
+/// Configurations for Kubernetes. They assume services for the gateway and the apps, because the settings name none.
 extension ProxyPlan {
     /// Ingresses for ingress-nginx, without snippets.
     var ingressNginx: [String] {
@@ -62,7 +62,7 @@ extension ProxyPlan {
         return "\(host.url.scheme)://$host\(host.url.port.map { ":\($0)" } ?? "")"
     }
 
-    /// HTTP routes for Gateway API with the filter `ExternalAuth` (GEP-1494, experimental).
+    /// HTTPRoutes for Gateway API with the filter `ExternalAuth` (GEP-1494, experimental).
     var gatewayAPI: [String] {
         var lines = [
             "# Services: sallyport (ports \(self.gateway.port) and \(self.checks.port)), and one for each app; a Gateway named gateway.",
@@ -117,7 +117,7 @@ extension ProxyPlan {
         ]
     }
 
-    /// Returns a name with lower-case letters, digits and `-` (RFC 1123).
+    /// Returns a valid name for Kubernetes: lower-case letters, digits and `-` (RFC 1123).
     private static func kubernetesName(_ label: String) -> String {
         String(label.lowercased().map { $0 == "_" ? "-" : $0 })
     }

@@ -2,21 +2,21 @@ import RequestPath
 import Settings
 import Vocabulary
 
-/// The names of fields that a client must not set for the app.
+/// The fields that an app must not receive from a client.
 extension ProxyPlan {
-    /// Fields that the proxy sets for the app.
+    /// The fields that the proxy itself sets for the app.
     private static let forwarded = ["for", "proto", "host"].map { "x-forwarded-\($0)" }
 
-    /// Fields that ask the app to use a method other than the request's, such as `X-HTTP-Method-Override`.
+    /// The fields that override the request's method in some apps, e.g. `X-HTTP-Method-Override`.
     private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
 
-    /// The fields of `methodOverrides`. Empty if no route is limited to certain methods: the app may then get them.
+    /// `methodOverrides` if any route is limited to certain methods, otherwise empty.
     private var overrides: [String] {
         self.settings.hosts.contains { $0.routes.contains { !$0.methods.isEmpty } } ? Self.methodOverrides : []
     }
 
-    /// Fields that the app must not receive from a client, for proxies that cannot remove fields by a pattern. Identity
-    /// fields are not included, because they are set or removed anyway.
+    /// The fields to remove by name, for proxies that cannot remove by pattern. Without the identity fields: the proxy
+    /// sets or removes these in any case.
     var removedNames: [String] {
         let presets = IdentitySettings.Preset.allCases.flatMap { preset in
             var identity = IdentitySettings()
@@ -28,25 +28,25 @@ extension ProxyPlan {
         return all.subtracting(self.fields.map { $0.lowercased() }).subtracting(Self.forwarded).sorted()
     }
 
-    /// A regular expression for all fields that the app must not receive from a client, including identity fields, in
-    /// every spelling that an app may accept. Letters are lower-case. `X-Forwarded-For` is excluded: the proxy sets it.
+    /// A regular expression for the names of all fields to remove, including identity fields, in every spelling that an
+    /// app may accept. Matches lower case. Does not match `X-Forwarded-For`, which the proxy sets.
     var removedPattern: String { Self.whole(self.names(forwarded: Self.forwardedPattern)) }
 
-    /// The parts of `removedPattern` as separate expressions. HAProxy reads at most 2,047 bytes per line.
+    /// `removedPattern`, divided into several expressions. A line in HAProxy has at most 2,047 bytes.
     var removedPatterns: [String] { Self.parts(of: self.names(forwarded: Self.forwardedPattern)).map(Self.whole) }
 
-    /// A regular expression for a `Connection` field that lists a protected field. Proxies drop the listed fields, so a
+    /// A regular expression for a header `Connection` that lists a protected field. Proxies drop listed fields, so a
     /// client could hide from the app that somebody else acts for the user (CVE-2024-45410).
     var hopPattern: String { Self.element(self.names(forwarded: Self.anyForwarded)) }
 
-    /// The parts of `hopPattern` as separate expressions, for HAProxy.
+    /// `hopPattern`, divided into several expressions for HAProxy.
     var hopPatterns: [String] { Self.parts(of: self.names(forwarded: Self.anyForwarded)).map(Self.element) }
 
-    /// An expression for any spelling of `-`, as in `ManagedNames`. It matches no letters and digits, because
-    /// `X-Authorization` and `Remotely` belong to the app.
+    /// An expression for any spelling of `-`, as in `ManagedNames`. Excludes letters and digits: `Remotely` belongs to
+    /// the app.
     private static let separator = "[^a-z0-9]"
 
-    /// An expression for `X-Forwarded` and all names that begin with `X-Forwarded-`.
+    /// An expression for `X-Forwarded` and all names with the prefix `X-Forwarded-`.
     static let anyForwarded = "x.forwarded(\(separator).*)?"
 
     private static func whole(_ names: [String]) -> String { "^(\(names.joined(separator: "|")))$" }
@@ -55,7 +55,7 @@ extension ProxyPlan {
         #"(^|[\s,])(\#(names.joined(separator: "|")))([\s,]|$)"#
     }
 
-    /// Divides the names into parts that fit into one line each.
+    /// Divides names into parts that each fit into one line.
     private static func parts(of names: [String]) -> [[String]] {
         var parts: [[String]] = [[]]
         var count = 0
@@ -70,7 +70,7 @@ extension ProxyPlan {
         return parts
     }
 
-    /// An expression for the names of `anyForwarded` except `x-forwarded-for`. Not every proxy supports look-ahead.
+    /// Like `anyForwarded`, but without `x-forwarded-for`. Not every proxy supports look-ahead.
     private static let forwardedPattern =
         "x[^-]forwarded(\(separator).*)?|x-forwarded([^-a-z0-9].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 

@@ -33,8 +33,8 @@ extension ProxyPlan {
     }
 
     private func nginxServer(_ host: Host) -> [String] {
-        // For a wildcard this is the requested name, in lower case and without its port. Sallyport rejects names that
-        // the wildcard does not cover.
+        // For a wildcard, this is the requested name in lower case. The check rejects names that the wildcard does not
+        // cover.
         let authority =
             host.url.isWildcard ? "$host\(host.url.port.map { ":\($0)" } ?? "")" : host.url.authority
         let scheme = host.url.scheme
@@ -179,10 +179,10 @@ extension ProxyPlan {
         return lines
     }
 
-    /// The numbers of the cookies that an answer to a check may contain.
+    /// The numbers of cookies that the answer to a check may contain.
     private static let cookies = 1...8
 
-    /// The directives that add fields to the answers of `return` and `proxy_pass`. nginx does not send empty fields.
+    /// Adds the fields of the answer to a check to the answer for the client. nginx leaves out empty fields.
     private var nginxAnswer: [String] {
         Self.cookies.map { "add_header Set-Cookie $sallyport_cookie_\($0) always;" }
             + ["add_header X-Sallyport-Reason $sallyport_reason always;"]
@@ -236,13 +236,13 @@ extension ProxyPlan {
         }
     }
 
-    /// The largest body in bytes that any route accepts. `nil` if a route has no limit.
+    /// The largest body that any route accepts, in bytes; `nil` if a route has no limit.
     private var largestBody: Int? {
         let limits = self.settings.hosts.flatMap(\.routes).map(\.maxBody)
         return limits.contains(nil) ? nil : limits.compactMap(\.self).max() ?? self.settings.limits.body
     }
 
-    /// Returns the servers of an app, and how they share its requests.
+    /// Returns the servers of an app, and the method of load balancing.
     private static func nginxServers(_ app: App) -> [String] {
         let servers = app.servers.map { server in
             "    server \(server.address)\(server.weight == 1 ? "" : " weight=\(server.weight)");"

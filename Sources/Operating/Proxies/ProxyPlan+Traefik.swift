@@ -3,7 +3,7 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// A dynamic configuration for the file provider of Traefik 3.3 or later.
+    /// The dynamic configuration for Traefik 3.3 or later, for its file provider.
     var traefik: [String] {
         var lines = [
             "http:",
@@ -69,7 +69,7 @@ extension ProxyPlan {
         return lines + [""]
     }
 
-    /// Returns how Traefik connects to an app over TLS. Empty if its defaults apply.
+    /// Returns the TLS options for connections to an app. Empty if the defaults apply.
     private static func traefikTransport(_ app: App) -> [String] {
         var lines = app.givenTLSName.map { ["serverName: \($0)"] } ?? []
         if let authority = app.files.authority { lines.append("rootCAs: [\(authority)]") }
@@ -105,14 +105,14 @@ extension ProxyPlan {
         return lines
     }
 
-    /// Returns the rule for requests to a host. For a wildcard, it excludes hosts that are configured by name.
+    /// Returns the rule for requests to a host. A wildcard excludes the hosts that are configured by name.
     private static func traefikRule(_ host: Host) -> String {
         guard host.url.isWildcard else { return "Host(`\(host.url.host)`)" }
         let others = host.others.map { " && !Host(`\($0.url.host)`)" }.joined()
         return "HostRegexp(`\(host.nameExpression)`)\(others)"
     }
 
-    /// The names of the cookies that an answer to a check may set or clear.
+    /// The names of all cookies that the answer to a check may set.
     private var cookies: [String] {
         let session = self.settings.session
         let own = [

@@ -1,9 +1,9 @@
 import Settings
 import Vocabulary
 
-/// Warnings about settings that the printed configuration leaves out.
+/// Warnings about settings that have no effect with the proxy.
 extension ProxyPlan {
-    /// Warnings about settings that the proxy does not apply as the gateway would. They name the keys.
+    /// All warnings. They name the settings' keys.
     var warnings: [String] {
         self.cookieWarnings + self.routeWarnings + self.appWarnings + self.serverWarnings
     }
@@ -36,8 +36,8 @@ extension ProxyPlan {
         }
     }
 
-    /// Returns the keys of a route that apply only to requests that the gateway itself forwards. Keys with their
-    /// default values are left out.
+    /// Returns the keys of a route that only apply if the gateway itself forwards requests. Default values are left
+    /// out.
     static func unapplied(_ route: RouteSettings) -> [String] {
         let keys = [
             ("host", route.hostHeader != nil), ("strip_prefix", route.stripPrefix != nil),
@@ -45,15 +45,15 @@ extension ProxyPlan {
             ("response_headers", route.responseHeaders != FieldChanges()), ("cors", route.cors != nil),
             ("early_hints", !route.earlyHints), ("max_body", route.maxBody != nil),
             ("timeouts", route.responseTimeout != nil),
-            // A proxy presents its own certificate, so this rule would deny every client.
+            // A proxy presents its own certificate, so the gateway would deny every client.
             ("require.client_certificate", route.require.clientCertificate != nil),
         ]
         return keys.filter(\.1).map(\.0)
     }
 
-    /// Describes what the app receives if a request is allowed.
+    /// Describes what the app receives with an allowed request.
     ///
-    /// - Parameter host: The host of the request. For a wildcard, this is a name that the wildcard covers.
+    /// - Parameter host: The requested host. Not a wildcard.
     func forwarded(on host: PublicURL, by route: RouteSettings) -> [String] {
         var lines = ["the method, the path and the query as the client sent them"]
         switch self.proxy {
@@ -89,7 +89,7 @@ extension ProxyPlan {
         }
     }
 
-    /// Returns the keys of an app that the printed configuration lacks. Keys with their default values are left out.
+    /// Returns the keys of an app that the configuration does not contain. Default values are left out.
     private func unapplied(_ app: UpstreamSettings) -> [String] {
         let plain = UpstreamSettings(name: app.name, isHTTPS: app.isHTTPS, host: app.host, port: app.port)
         var keys = [
@@ -111,7 +111,7 @@ extension ProxyPlan {
                 ("key_file", app.keyFile != nil && !isPrinted),
             ]
         case .haproxy:
-            // HAProxy reads certificate and key from one file.
+            // HAProxy needs certificate and key in one file.
             keys += [("certificate_file", certificate), ("key_file", app.keyFile != nil)]
         case .traefik, .caddy:
             let standard = HealthSettings()
@@ -121,7 +121,7 @@ extension ProxyPlan {
             ]
         case .envoy: break
         case .ingressNginx, .gatewayAPI:
-            // In Kubernetes, the apps are services of the cluster.
+            // In Kubernetes, apps are services of the cluster.
             keys += [
                 ("url", app.isHTTPS), ("servers", !app.others.isEmpty || app.first.weight != 1),
                 ("server_name", app.servers.contains { $0.serverName != nil } || app.serverName != nil),
@@ -133,7 +133,7 @@ extension ProxyPlan {
         return keys.filter(\.1).map(\.0)
     }
 
-    /// Warnings about settings of an app's servers that the proxy cannot apply as the gateway does.
+    /// Warnings about load balancing and certificate names.
     private var serverWarnings: [String] {
         let several = self.apps.filter(\.hasSeveralServers)
         var warnings: [String] = []

@@ -3,64 +3,64 @@ import Pages
 import RequestPath
 import Settings
 
-/// The contents of a configuration for a proxy that asks the gateway about each request (a check).
+/// What goes into the configuration of a proxy that asks the gateway about each request (forward auth).
 struct ProxyPlan {
-    /// A host that the proxy serves.
+    /// A host of the configuration.
     struct Host {
         let url: PublicURL
-        /// A regular expression (PCRE and RE2) for the paths that the gateway itself answers.
+        /// A regular expression (PCRE and RE2) for the paths that the gateway answers itself.
         let ownPaths: String
-        /// Regular expressions for paths, each with the app of these paths. The most specific path comes first.
+        /// Regular expressions for paths with another app, the most specific first.
         let otherApps: [(paths: String, app: App)]
-        /// The app of all remaining paths.
+        /// The app for all other paths.
         let app: App
-        /// A path that leads to different apps depending on the method. `nil` if no path does.
+        /// A path with different apps for different methods; `nil` if there is none.
         let dividedPath: String?
-        /// The host's name in variables and lists, made of letters, digits and `_`.
+        /// The host's name in variables and lists: letters, digits and `_`.
         let label: String
-        /// The configured hosts that the wildcard of this host would also match.
+        /// For a wildcard: the other configured hosts that it would match.
         var others: [(url: PublicURL, label: String)] = []
 
         /// The proxy's port for this host.
         var port: Int { self.url.port ?? (self.url.isHTTPS ? 443 : 80) }
         var apps: [App] { self.otherApps.map(\.app) + [self.app] }
-        /// The TLS files of the host's apps. `nil` if the apps have different files.
+        /// The TLS files for the host's apps; `nil` if the apps have different files.
         var appFiles: App.Files? {
             let files = Set(self.apps.filter(\.isHTTPS).map(\.files))
             return files.count > 1 ? nil : files.first ?? App.Files(authority: nil, certificate: nil, key: nil)
         }
-        /// The file name of the host's certificate, without the extension.
+        /// The file name of the host's certificate, without extension.
         var certificateName: String { self.url.isWildcard ? "wildcard\(self.url.host.dropFirst())" : self.url.host }
-        /// A regular expression for the names of a wildcard. It has no backslashes, which have a meaning in some
-        /// configurations.
+        /// A regular expression for the names that a wildcard covers. Contains no backslashes, because some
+        /// configurations interpret them.
         var nameExpression: String {
             "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
         }
-        /// True if the app always gets the configured host name. For a wildcard, the app gets the requested one.
+        /// True if the app gets the configured host name. With a wildcard, it gets the requested name.
         var isNamed: Bool { !self.url.isWildcard }
-        /// The host name in YAML, quoted if it begins with `*`, because `*` starts an alias in YAML.
+        /// The host name for YAML. A wildcard is quoted, because `*` begins an alias in YAML.
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
     }
 
     let hosts: [Host]
-    /// The apps of all hosts, each once.
+    /// The apps of all hosts, without duplicates.
     let apps: [App]
-    /// The gateway's address for requests of its own paths.
+    /// The gateway's address for its own paths.
     let gateway: ListenAddress
     /// The gateway's address for checks.
     let checks: ListenAddress
-    /// The TLS settings for checks. `nil` for checks without TLS.
+    /// The TLS settings for checks; `nil` for checks without TLS.
     let checksTLS: ChecksTLS?
     let settings: Settings
     let authorization: AuthorizationSettings
-    /// The identity fields for the app. A client's fields with these names must never reach the app.
+    /// The names of the identity fields. The app must never receive a client's fields with these names.
     let fields: [String]
     let managed: ManagedNames
     let proxy: ProxyKind
 
     /// - Parameters:
-    ///   - proxy: The proxy that reads the configuration.
-    ///   - ownPaths: Returns the paths of a host that the gateway answers itself.
+    ///   - proxy: The proxy to configure.
+    ///   - ownPaths: Returns the paths that the gateway answers itself on a host.
     init(
         _ settings: Settings,
         _ authorization: AuthorizationSettings,
@@ -95,7 +95,7 @@ struct ProxyPlan {
         self.apps = apps
     }
 
-    /// The reason why the settings cannot be written as an equivalent configuration. `nil` if they can.
+    /// Explains why no equivalent configuration exists; `nil` if there is one.
     var fault: String? {
         if !self.settings.listen.contains(where: Self.isPlain) {
             return
@@ -120,7 +120,7 @@ struct ProxyPlan {
         return nil
     }
 
-    /// True if a proxy can forward requests to this listener unchanged.
+    /// True if a proxy can forward requests to this listener: HTTP/1 without TLS and PROXY protocol.
     private static func isPlain(_ listener: ListenerSettings) -> Bool {
         !listener.isSecure && listener.proxyProtocol == nil && listener.protocols.contains(.http1)
     }
@@ -137,7 +137,7 @@ struct ProxyPlan {
 
     var ports: [Int] { Set(self.hosts.map(\.port)).sorted() }
 
-    /// Returns an address to connect to. An unspecified address is replaced by loopback.
+    /// Returns an address to connect to. An unspecified address becomes loopback.
     private static func reachable(_ address: ListenAddress) -> ListenAddress {
         let isEvery = address.host.isEmpty || IPAddress(address.host)?.isUnspecified == true
         return isEvery ? ListenAddress(host: "127.0.0.1", port: address.port) : address
@@ -157,7 +157,7 @@ struct ProxyPlan {
         let paths = ownPaths.filter { path in !folders.contains { path.hasPrefix($0) } }
         let own = (folders.map { $0 + "**" } + paths).map { syntax.ownPath($0) }.joined(separator: "|")
         let routes = host.routes.sorted { self.precedes($0.path, $1.path) }
-        // A route without an app uses the app of the least specific path that has an app.
+        // A route without an app gets the app of the least specific path that has one.
         let main = routes.last { $0.upstream != nil }?.upstream
         var apps: [(path: String, app: App)] = []
         var dividedPath: String?
@@ -172,7 +172,7 @@ struct ProxyPlan {
                 apps.append((route.path, app))
             }
         }
-        // Kubernetes names begin with a letter or a digit.
+        // A name in Kubernetes must begin with a letter or a digit.
         let name =
             host.publicURL.isWildcard ? "wildcard\(host.publicURL.authority.dropFirst())" : host.publicURL.authority
         let label = hostLabels.label(of: host.publicURL.description, as: name)
@@ -188,7 +188,7 @@ struct ProxyPlan {
         )
     }
 
-    /// True if `entry` is redundant: its path leads to the main app, and no overlapping later path to another app.
+    /// True if `entry` is redundant: it has the main app, and no overlapping later path has another app.
     private static func goes(
         _ entry: (path: String, app: App),
         where main: App,
@@ -207,7 +207,7 @@ struct ProxyPlan {
         return App(label: labels.label(of: upstream.name, as: name + (upstream.isHTTPS ? "_tls" : "")), upstream)
     }
 
-    /// Orders paths by segments: literals precede `*` and the end of a path, and both precede `**`.
+    /// Orders paths by their segments: first literals, then `*` and the end of the path, then `**`.
     private static func precedes(_ one: String, _ other: String) -> Bool {
         func ranks(_ path: String) -> [Int] {
             path.split(separator: "/").map { $0 == "**" ? 2 : $0 == "*" ? 1 : 0 } + [1]

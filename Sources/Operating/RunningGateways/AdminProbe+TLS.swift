@@ -9,10 +9,10 @@ import Glibc
 
 /// Requests to admin listeners with TLS.
 extension AdminProbe {
-    /// The event loop of all requests over TLS. `nil` if the system has no thread for it.
+    /// The event loop of all requests; `nil` if the system has no thread for it.
     private static let loop = try? TransportGroup(count: 1).loops.first
 
-    /// Sends `request` over a socket that is connected to `address`, returns the whole answer, and closes the socket.
+    /// Sends a request on a connected socket, and returns the whole answer. Closes the socket.
     static func exchange(
         _ request: String,
         _ socket: Int32,
@@ -26,16 +26,16 @@ extension AdminProbe {
             throw Failure(description: "no thread to ask \(place)")
         }
         let answer = loop.makePromise(of: [UInt8].self)
-        // The socket is blocking until here.
+        // The socket was connected in blocking mode.
         _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
         let connected = loop.submit {
             let stream = StreamSocket(socket, on: loop)
             let peer = try SocketAddress.makeAddressResolvingHost(address.host, port: address.port)
             return try PipelineChannel.begin(stream, to: peer) { channel in
                 var configuration = TLSConfiguration.makeClientConfiguration()
-                // The system's authorities are not used, because an image may not have them.
+                // An image may not have the system's authorities.
                 configuration.trustRoots = .certificates([])
-                // Certificates usually do not contain the listener's address. The callback verifies them instead.
+                // Certificates rarely contain the listener's address, so the callback verifies them.
                 configuration.certificateVerification = .noHostnameVerification
                 let tls = try NIOSSLClientHandler(
                     context: try NIOSSLContext(configuration: configuration),
@@ -65,7 +65,7 @@ extension AdminProbe {
         }
     }
 
-    /// Returns why the TLS connection failed. The library's own text would contain names of its source files.
+    /// Explains a failed TLS connection. The library's own texts contain names of its source files.
     private static func words(of error: any Error) -> String {
         let text = "\(error)".utf8
         let isPlain = ["WRONG_VERSION_NUMBER", "HTTP_REQUEST"].contains { text.firstRange(of: $0.utf8) != nil }
@@ -78,7 +78,7 @@ extension AdminProbe {
         "presents a certificate that is not in tls.certificates of these settings, so nothing was sent; a renewed one is in use within a minute"
 }
 
-/// Sends a request and collects the whole answer.
+/// Sends a request, and collects the answer until the connection is closed.
 private final class AnswerCollector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -104,7 +104,7 @@ private final class AnswerCollector: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A whole answer may end without close_notify. An answer without a complete head is rejected later.
+        // The peer closed without close_notify. An incomplete answer is rejected later.
         if case .uncleanShutdown? = error as? NIOSSLError { return }
         self.answer.fail(error)
         context.close(promise: nil)

@@ -5,15 +5,15 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Sends one request to the admin listener of a running gateway, and blocks until the answer arrives. It is for
-/// containers without a shell or curl, in a process that does nothing else.
+/// Sends one request to a gateway's admin listener, and blocks until the answer arrives. Works in containers without a
+/// shell or curl.
 enum AdminProbe {
-    /// The error for a request without a usable answer.
+    /// A request had no usable answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
-        /// The status of the answer. `nil` if there is no answer.
+        /// The status of the answer; `nil` if there is none.
         var status: Int?
-        /// The reason why the gateway rejects the request. `nil` if the answer contains no reason.
+        /// The gateway's reason; `nil` if the answer has none.
         var reason: Reason?
     }
 
@@ -21,19 +21,19 @@ enum AdminProbe {
         var status: Int
         var body: String
 
-        /// The first line of the body, up to 200 characters.
+        /// The first line of the body, cut after 200 characters.
         var line: String { String(self.body.prefix { !$0.isNewline }.prefix(200)) }
     }
 
-    /// The limit for an answer in bytes, above the size of a page of sessions.
+    /// The maximum length of an answer in bytes. A page of sessions is shorter.
     static let longestAnswer = 1 << 20
 
-    /// Sends a request for `path` to `target`. Gives up after `seconds`, or a little later if the answer is slow.
+    /// Sends a request and returns the answer.
     ///
     /// - Parameters:
-    ///   - token: An operator's token. `nil` to send no token.
-    ///   - document: The JSON document to send. `nil` to send no body.
-    ///   - target: The admin listener.
+    ///   - token: An operator's token; `nil` for none.
+    ///   - document: The JSON body; `nil` for none.
+    ///   - seconds: The time limit. A slow answer may take slightly longer.
     static func get(
         _ path: String,
         method: String = "GET",
@@ -43,7 +43,7 @@ enum AdminProbe {
         seconds: Int
     ) throws(Failure) -> Answer {
         let address = target.address
-        // A listener bound to all addresses is reached over loopback.
+        // A listener on all addresses is reached over loopback.
         let host =
             switch address.host {
             case "", "0.0.0.0": "127.0.0.1"
@@ -104,7 +104,7 @@ enum AdminProbe {
 
     private static func send(_ text: String, _ socket: Int32, _ place: String) throws(Failure) {
         let bytes = Array(text.utf8)
-        // The request is shorter than any socket buffer, so one call sends all of it unless the peer is gone.
+        // The request fits into any socket buffer, so one call sends all of it.
         guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
             throw Failure(description: "\(place) does not accept the request: \(self.error())")
         }

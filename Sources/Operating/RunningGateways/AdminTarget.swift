@@ -4,14 +4,14 @@ import Settings
 /// An admin listener that a command connects to.
 struct AdminTarget {
     let address: ListenAddress
-    /// The trusted certificates. `nil` for a listener without TLS.
+    /// The accepted certificates; `nil` for a listener without TLS.
     let trust: Trust?
 
-    /// The certificates that are accepted over TLS.
+    /// Which certificates are accepted.
     enum Trust: Sendable {
-        /// Any certificate, for requests without a secret, as orchestrators send them.
+        /// Any certificate. Only for requests without a secret.
         case anyone
-        /// One of these certificates, whatever its names are, because the listener is reached by its address.
+        /// One of these certificates. Their names are not verified, because the listener is reached by address.
         case holder([NIOSSLCertificate])
 
         func takes(_ certificate: NIOSSLCertificate?) -> Bool {
@@ -22,7 +22,7 @@ struct AdminTarget {
         }
     }
 
-    /// Reads an address in a command line: `127.0.0.1:9090`, or `https://127.0.0.1:9090` with TLS. `nil` if invalid.
+    /// Reads `127.0.0.1:9090` or, for TLS, `https://127.0.0.1:9090`; `nil` if the text has another form.
     static func read(_ text: String) -> (address: ListenAddress, isSecure: Bool)? {
         let scheme = "https://"
         let isSecure = text.hasPrefix(scheme)
@@ -30,17 +30,16 @@ struct AdminTarget {
         return address.map { ($0, isSecure) }
     }
 
-    /// The values that `read` accepts, for a message.
+    /// What `read` accepts, for messages.
     static let allowed = "an address and a port, e.g. 127.0.0.1:9090, or https://127.0.0.1:9090 with TLS"
 }
 
 extension SettingsOptions {
-    /// Returns the admin listeners in the command line or, without any, the listener in the settings. Ends the command
-    /// with a message if the settings have no admin listener.
+    /// Returns the admin listeners to call. Ends the command with a message if the settings have none.
     ///
     /// - Parameters:
-    ///   - named: The listeners in the command line.
-    ///   - sendsSecret: True if the listeners must prove with TLS that they are gateways with these settings.
+    ///   - named: The listeners in the command line. If empty, the listener in the settings is used.
+    ///   - sendsSecret: True if listeners with TLS must present a certificate in the settings.
     func adminTargets(_ named: [String], sendsSecret: Bool) throws -> [AdminTarget] {
         let named = named.compactMap { AdminTarget.read($0) }
         var certificates: [NIOSSLCertificate] = []

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Settings
 
-/// `sallyport healthcheck`: prints one line and exits with status 0 or 1, for `HEALTHCHECK` in images without a shell.
+/// `sallyport healthcheck`: a command for `HEALTHCHECK` in images without a shell.
 struct HealthcheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",

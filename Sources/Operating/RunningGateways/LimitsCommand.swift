@@ -3,7 +3,7 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// `sallyport limits`: shows or clears the sign-in limits of an address at a running gateway.
+/// `sallyport limits`: shows or clears the sign-in limits of an address at running gateways.
 struct LimitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limits",

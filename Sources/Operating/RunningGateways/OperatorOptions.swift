@@ -2,7 +2,7 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// The options of commands that call admin listeners as an operator.
+/// The options of commands that call admin listeners with an operator's token.
 struct OperatorOptions: ParsableArguments {
     @OptionGroup var settings: SettingsOptions
 
@@ -26,9 +26,9 @@ struct OperatorOptions: ParsableArguments {
         }
     }
 
-    /// An admin listener that is called with an operator's token.
+    /// A gateway to call, with the operator's token.
     struct Gateway {
-        /// The time limit for each answer in seconds.
+        /// The time limit for an answer in seconds.
         private static let patience = 5
 
         fileprivate let target: AdminTarget
@@ -36,7 +36,7 @@ struct OperatorOptions: ParsableArguments {
 
         var address: String { "\(self.target.address)" }
 
-        /// Sends a request and returns the answer. A status other than 2xx is an error.
+        /// Sends a request and returns the answer. Throws unless the status is 2xx.
         func ask(
             _ method: String,
             _ path: String,
@@ -61,7 +61,7 @@ struct OperatorOptions: ParsableArguments {
             return answer
         }
 
-        /// Sends a request about one session. Returns `nil` if the session does not exist.
+        /// Sends a request about a session; `nil` if the session does not exist.
         func find(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer? {
             do throws(AdminProbe.Failure) {
                 return try self.ask(method, path)
@@ -83,7 +83,7 @@ struct OperatorOptions: ParsableArguments {
         }
     }
 
-    /// Calls `body` for each gateway. After a failed call the remaining gateways are called, then the command fails.
+    /// Calls `body` for each gateway. If it throws for any, throws after the last gateway.
     func forEach(_ body: (Gateway) throws(AdminProbe.Failure) -> Void) throws {
         let token = Console.readToken(self.tokenFile) ?? []
         guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {

@@ -1,9 +1,9 @@
 import ArgumentParser
 import Vocabulary
 
-/// The commands that keep users from signing in.
+/// The commands that block and unblock users.
 extension SessionsCommand {
-    /// The options that name one user.
+    /// The options that select one user.
     struct UserOptions: ParsableArguments {
         @Option(
             help: ArgumentHelp("The user's id at the provider, or the subject that apps get.", valueName: "subject")

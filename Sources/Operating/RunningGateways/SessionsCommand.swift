@@ -1,7 +1,7 @@
 import ArgumentParser
 import Vocabulary
 
-/// `sallyport sessions`: lists the sessions at a running gateway, signs users out, and blocks them.
+/// `sallyport sessions`: lists sessions at running gateways, signs users out, and blocks users.
 struct SessionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
@@ -43,14 +43,14 @@ struct SessionsCommand: ParsableCommand {
             }
         }
 
-        /// The query parameters that select users.
+        /// The options as query parameters.
         fileprivate var query: [(name: String, value: String)] {
             [("email", self.email), ("subject", self.subject), ("provider", self.provider)].compactMap { name, value in
                 value.map { (name, $0) }
             }
         }
 
-        /// The options in the form of a command line.
+        /// The options as in a command line.
         fileprivate var words: String { self.query.map { "--\($0) \($1)" }.joined(separator: " ") }
     }
 
@@ -145,7 +145,7 @@ struct SessionsCommand: ParsableCommand {
             if !self.ignoreNotFound { throw nobody }
         }
 
-        /// Ends the selected sessions. Returns true if any session matches.
+        /// Ends the selected sessions. Returns true if there were any.
         private func end(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             guard let handle = self.handle else { return try self.signOut(at: gateway) }
             let path = "/sessions/\(PercentCoding.encoded(handle))"
@@ -156,15 +156,15 @@ struct SessionsCommand: ParsableCommand {
             return true
         }
 
-        /// Signs out the selected users. Returns true if any session matches. Except with `--dry-run`, the user in
-        /// `--subject` is always signed out: a new session may not be listed yet.
+        /// Signs out the selected users. Returns true if they had sessions. Without `--dry-run`, the user in
+        /// `--subject` is signed out even if no session is listed, because a new session may not be listed yet.
         private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
             var (seen, done): (Set<String>, Set<[String]>) = ([], [])
             var isOneOut = false
-            // Users may sign in while the pages are read, or a new session may be listed a moment later.
+            // New sessions may appear while the list is read, or a moment later.
             for pass in 0..<Self.passes {
-                // The handles of each user's sessions.
+                // The handles of each user's sessions, by subject and provider.
                 var users: [[String]: [String]] = [:]
                 if pass == 0, let named { users[named] = [] }
                 try SessionsCommand.forEach(self.choice.query, at: gateway) { session in
@@ -186,12 +186,12 @@ struct SessionsCommand: ParsableCommand {
             return isOneOut
         }
 
-        /// The maximum number of listings. The listing is repeated until it contains no new users.
+        /// How often to read the list at most. It is read again until it contains no new users.
         private static let passes = 3
 
-        /// Signs out the users and adds them to `done`.
+        /// Signs out users, and adds those signed out to `done`.
         ///
-        /// - Returns: True if any session has ended.
+        /// - Returns: True if any session ended.
         private static func signOut(
             _ users: [[String]: [String]],
             after done: inout Set<[String]>,
@@ -207,7 +207,7 @@ struct SessionsCommand: ParsableCommand {
                     done.insert(user)
                 } catch {
                     failure = error
-                    // A gateway that does not answer one request is not asked again.
+                    // A gateway that does not answer is not asked again.
                     guard error.status != nil else { break }
                 }
             }
@@ -216,9 +216,9 @@ struct SessionsCommand: ParsableCommand {
             throw failure
         }
 
-        /// Signs out a user. If the provider of the sessions is no longer configured, each session is ended separately.
+        /// Signs out one user. Ends the sessions one by one if their provider is no longer configured.
         ///
-        /// - Returns: True if any session has ended, including a listed session that has ended in the meantime.
+        /// - Returns: True if any session ended, even if it ended before this call.
         private static func signOut(
             _ user: [String],
             _ handles: [String],
@@ -241,7 +241,7 @@ struct SessionsCommand: ParsableCommand {
         }
     }
 
-    /// Prints that no session matches, and returns exit status 2. No other error has this status.
+    /// Prints that no session matches. Returns exit status 2, which has no other meaning.
     fileprivate static func nobody(_ words: String) -> ExitCode {
         Console.complain("no session matches \(words.printable)")
         return ExitCode(2)
@@ -250,7 +250,7 @@ struct SessionsCommand: ParsableCommand {
     /// The number of sessions that a list shows by default.
     fileprivate static let shown = 100
 
-    /// Calls `body` with each session of a list until `body` returns false. Returns true if `body` got all sessions.
+    /// Calls `body` with each session until it returns false. Returns true if no session was left out.
     @discardableResult
     private static func forEach(
         _ query: [(name: String, value: String)],
@@ -275,7 +275,7 @@ struct SessionsCommand: ParsableCommand {
     }
 }
 
-/// A session in an answer of the admin listener.
+/// A session as the admin listener describes it.
 private struct OperatorSession {
     let handle: String
     let subject: String
@@ -292,7 +292,7 @@ private struct OperatorSession {
         self.members = members
     }
 
-    /// The session as a line of a list.
+    /// The session as a line in a list.
     var line: String {
         let user = self.members["email"]?.string.map { "\($0) (\(self.name))" } ?? self.name
         let place = self.members["host"]?.string ?? self.members["client_id"]?.string ?? "native app"
@@ -304,7 +304,7 @@ private struct OperatorSession {
 
     private var name: String { self.provider.map { "\(self.subject) of \($0)" } ?? self.subject }
 
-    /// All members of the session, one per line.
+    /// All that is known about the session, one member per line.
     var text: String {
         self.members.sorted { $0.key < $1.key }.map { name, value in
             "\(name): \((value.string ?? String(decoding: JSONText.encode(value), as: UTF8.self)).printable)"
@@ -313,7 +313,7 @@ private struct OperatorSession {
 }
 
 extension String {
-    /// The text with `?` for characters that could move a terminal's cursor. Providers choose users' names freely.
+    /// The text with `?` instead of characters that could control the terminal. Users may choose their own names.
     fileprivate var printable: String {
         let hidden: Set<Unicode.GeneralCategory> = [.control, .format, .lineSeparator, .paragraphSeparator]
         return String(

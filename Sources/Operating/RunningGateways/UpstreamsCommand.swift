@@ -2,7 +2,7 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// `sallyport upstreams`: lists the servers of all apps as a running gateway sees them.
+/// `sallyport upstreams`: lists the servers of all apps as running gateways see them.
 struct UpstreamsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upstreams",
@@ -25,7 +25,7 @@ struct UpstreamsCommand: ParsableCommand {
     )
     var admin: [String] = []
 
-    /// The time limit for each gateway in seconds.
+    /// The time limit for an answer in seconds.
     private static let patience = 5
 
     func validate() throws {
@@ -52,7 +52,7 @@ struct UpstreamsCommand: ParsableCommand {
         if hasFailed { throw ExitCode.failure }
     }
 
-    /// Returns a line for each app, followed by a line for each of its servers.
+    /// Returns a line for each app, with lines for its servers.
     private static func table(_ body: String) -> String {
         guard case .array(let apps)? = JSONText.decode(Array(body.utf8))?["upstreams"] else { return body }
         return apps.flatMap { app -> [String] in
@@ -72,7 +72,7 @@ struct UpstreamsCommand: ParsableCommand {
         return "  \(server["url"]?.string ?? ""): \(server["state"]?.string ?? ""), \(counts)\(Self.name(of: server))"
     }
 
-    /// Describes the addresses of a server's name. Empty if the server has no name.
+    /// Describes the addresses of a server's host name. Empty if the server is configured by address.
     private static func name(of server: JSONValue) -> String {
         guard case .array(let addresses)? = server["addresses"] else { return "" }
         let text = addresses.isEmpty ? "no address" : "at \(addresses.compactMap(\.string).joined(separator: ", "))"

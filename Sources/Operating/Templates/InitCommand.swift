@@ -7,7 +7,7 @@ import Vocabulary
 import Glibc
 #endif
 
-/// `sallyport init`: writes initial settings, with the secrets in separate files.
+/// `sallyport init`: writes a first settings file, and its secrets to separate files.
 struct InitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
@@ -71,7 +71,7 @@ struct InitCommand: ParsableCommand {
             for (name, _, _) in files where self.isThere(self.path(name)) {
                 throw PrivateFileFailure("\(self.path(name)) exists already: nothing is written")
             }
-            // Values in the command line that the gateway would reject are found before anything is written.
+            // Nothing is written if the options make invalid settings.
             try self.judge(files)
             if mkdir(self.directory, 0o755) != 0, errno != EEXIST { throw PrivateFileFailure.system(self.directory) }
             var made: [String] = []
@@ -81,7 +81,7 @@ struct InitCommand: ParsableCommand {
                     made.append(self.path(name))
                 }
             } catch {
-                // Remaining files would make the next call fail.
+                // Files that are left behind would make the next call fail.
                 for path in made { unlink(path) }
                 throw error
             }
@@ -98,17 +98,16 @@ struct InitCommand: ParsableCommand {
         return lstat(path, &status) == 0
     }
 
-    /// The public URL as the gateway sends it to the provider, so that the printed callback can be registered as it is.
+    /// The public URL in its canonical form, as in the callback that is sent to the provider.
     private var origin: String { PublicURL(self.publicURL)?.description ?? self.publicURL }
 
-    /// The address to listen on. A plain-http URL of this machine determines it, because no proxy serves that URL.
-    /// Otherwise, it is the default.
+    /// The address to listen on: the port in a public URL with plain http on this machine, otherwise the default.
     private var listen: String {
         guard let url = PublicURL(self.publicURL), !url.isHTTPS, url.isLoopback else { return "127.0.0.1:8080" }
         return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(url.port ?? 80)"
     }
 
-    /// The admin listener's address. It avoids the default port, because a Prometheus on this machine may use it.
+    /// The admin listener's address. Not the default port, because Prometheus may use it on this machine.
     private var adminListen: String { "127.0.0.1:\(self.listen.hasSuffix(":9091") ? 9095 : 9091)" }
 
     private func path(_ name: String) -> String { self.directory == "." ? name : "\(self.directory)/\(name)" }
@@ -138,13 +137,13 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// The options of the command by the keys that they set.
+    /// The command's options, by the settings that they set.
     private static let options = [
         "public_url": "--public-url", "upstream": "--upstream", "provider.oidc.issuer": "--issuer",
         "provider.oidc.client_id": "--client-id", "provider.kratos.public_url": "--kratos-url",
     ]
 
-    /// Returns a problem as a line. It names the command's option, because the settings file is not written yet.
+    /// Returns a problem as a line that names the command's option.
     private static func line(_ problem: SettingsProblem) -> String {
         let place = problem.key.isEmpty ? "\(problem.origin)" : "\(problem.origin): \(problem.key)"
         let finding = problem.description.trimmingPrefix(place)
@@ -244,7 +243,7 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// The program as it was called, so that printed commands can be pasted.
+    /// The program's name as it was called, for commands to paste.
     private static var program: String {
         CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "sallyport"
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Pages
 import Vocabulary
 
-/// `sallyport texts`: prints the texts of the gateway's pages, to be translated or reworded.
+/// `sallyport texts`: prints the texts of the gateway's pages, for translation.
 struct TextsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "texts",

@@ -12,30 +12,30 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The parts that are made from one configuration, at the start and at each reload.
+/// Everything that is made from one configuration, at the start and at each reload.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
-    /// The providers, each with the parts for its hosts.
+    /// The providers, with what belongs to each.
     let realms: [AssembledRealm]
-    /// Reports which users of the realms no longer exist.
+    /// Tells which users no longer exist.
     let users: RealmUsers
-    /// The parts that the event loops ask about sessions.
+    /// What the event loops use to look up sessions.
     let parties: SessionParties
     let asn: ASNDirectory?
     let geo: GeoDirectory?
     let idTokens: IDTokenSigning
     let clients: ClientRegistry
-    /// How clients are notified of ended sessions.
+    /// How clients are notified when sessions end.
     let logoutTokens: LogoutTokenSender.Plan
-    /// The TLS of all listeners that use TLS.
+    /// The TLS of all listeners that have TLS.
     let tls: [ListenerTLS]
-    /// The TLS of each management listener, in the order of the settings. `nil` for a listener without TLS.
+    /// The TLS of the management listeners, in the order of the settings; `nil` for one without TLS.
     let managementTLS: [ListenerTLS?]
-    /// The TLS of `admin.listen`. `nil` for a listener without TLS.
+    /// The TLS of `admin.listen`; `nil` without TLS.
     let adminTLS: ListenerTLS?
 
     /// - Parameter former: The assembly that a reload replaces.
-    /// - Throws: `StartRefusal`, which names the setting at fault.
+    /// - Throws: `StartRefusal`, with the setting at fault.
     init(_ loaded: LoadedSettings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
         let settings = loaded.settings
         let asn = try Self.asn(settings.asn)
@@ -43,7 +43,7 @@ struct Assembly: Sendable {
             try settings.geo.map { (geo) throws(AddressFileError) in try GeoDirectory(database: geo.database) }
         }
         let rules = RuleBook(settings.rules, places: geo)
-        // Alerts need a series for each result from the start.
+        // Alerts need every series from the start.
         for rule in settings.rules {
             for result in RuleResult.allCases {
                 _ = foundations.registry.counter(MetricNames.ruleResults, rule.name, result.rawValue)
@@ -120,7 +120,7 @@ struct Assembly: Sendable {
         parties.directory = users
         self.parties = parties
         let keys = foundations.keys.sealing
-        // Hosts share sign-ins only with hosts of the same providers, so one `HandoffShare` serves all realms.
+        // Only hosts with the same providers share sign-ins, so one `HandoffShare` serves all realms.
         let share =
             settings.handoff.isShared ? HandoffShare(hosts: SignInHosts(settings.hosts), keys: keys) : nil
         let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
@@ -206,10 +206,10 @@ struct Assembly: Sendable {
 
     var settings: Settings { self.configuration.settings }
 
-    /// The providers that renew and revoke the tokens that they issued.
+    /// The providers that can renew and revoke tokens.
     var refreshing: [any RefreshingProvider] { self.realms.compactMap(\.provider.roles.refreshing) }
 
-    /// Returns the issuer (`iss`) for each provider's users, in assertions, metadata and id_tokens.
+    /// Returns the issuer (`iss`) for the users of each provider.
     private static func issuers(_ settings: Settings) -> [Realm: String] {
         guard !settings.providers.isEmpty else { return [.default: ServerMetadata.issuer(settings.issuer)] }
         return Dictionary(
@@ -219,7 +219,7 @@ struct Assembly: Sendable {
         )
     }
 
-    /// Rejects a reload that would withhold a client that works now, so that the old configuration stays in use.
+    /// Rejects a reload if the new file conflicts with changes of a client at run time. The client would stop working.
     private static func refuse(newFaultsOf clients: ClientRegistry, _ former: ClientRegistry?) throws {
         guard let known = former?.catalogue.withheld else { return }
         let faults = clients.catalogue.withheld.filter { known[$0.key] == nil }.sorted { $0.key < $1.key }

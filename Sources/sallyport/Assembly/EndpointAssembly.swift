@@ -10,12 +10,12 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Makes the endpoints of a group of hosts with the same providers.
+/// Makes the endpoints for a group of hosts with the same providers.
 struct EndpointAssembly {
     let group: HostGroup
-    /// The providers, in the order of the hosts.
+    /// The providers, in the order of the settings.
     let members: [AssembledRealm]
-    /// All hosts that have at least one of these providers.
+    /// All hosts with at least one of these providers, in this group or not.
     let related: [HostSettings]
     let foundations: Foundations
     let devices: DeviceObserver
@@ -62,7 +62,7 @@ struct EndpointAssembly {
             limiter: self.foundations.limiter
         )
         if let ways = SignInWays(self.members.compactMap { self.way($0, sessions) }) {
-            // Kratos answers its own paths.
+            // Kratos itself serves these endpoints.
             if self.kratos == nil { endpoints += self.nativeEndpoints(native, ways.passwords, tokens) }
             endpoints += self.browserEndpoints(ways, native)
         }
@@ -86,7 +86,7 @@ struct EndpointAssembly {
         return self.wantedPages(of: self.settings.hosts).added(to: endpoints)
     }
 
-    /// The endpoints of Authelia's portal. Empty unless the gateway replaces Authelia behind other proxies.
+    /// The endpoints of Authelia's portal. Empty unless other proxies use the gateway instead of Authelia.
     var portal: [Endpoint] {
         guard self.settings.identity.preset == .authelia, self.settings.authorization != nil, self.signsIn else {
             return []
@@ -94,12 +94,12 @@ struct EndpointAssembly {
         return AutheliaPortal(wanted: self.wantedPages(of: self.related)).endpoints
     }
 
-    /// Returns the endpoints on oauth2-proxy's paths that redirect to pages of these hosts.
+    /// Returns the endpoints with oauth2-proxy's paths, which redirect to pages of these hosts.
     private func wantedPages(of hosts: [HostSettings]) -> OAuth2ProxyEndpoints {
         OAuth2ProxyEndpoints(origins: ServedOrigins(hosts), handoffParameter: self.settings.handoff.queryParameter)
     }
 
-    /// Returns the way in which a provider's users sign in. `nil` if they cannot sign in here.
+    /// Returns how a provider's users sign in; `nil` if they cannot sign in here.
     private func way(_ member: AssembledRealm, _ sessions: SessionService) -> SignInWay? {
         guard let named = member.named else { return nil }
         let sessions = sessions.signing(in: member.realm)
@@ -140,22 +140,22 @@ struct EndpointAssembly {
         )
     }
 
-    /// Returns the hosts that have this provider. The hosts of this group come first.
+    /// Returns the hosts with this provider. The hosts of this group are first.
     private func hosts(of member: AssembledRealm) -> [HostSettings] {
         self.settings.hosts + self.related.filter { $0.providers.contains(member.realm.name) }
     }
 
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
-    /// Finds the lineages that began with a provider's session. `nil` unless a provider's session can end here: by a
-    /// logout of the provider, by a sign-out with the provider's cookie, or by an operator who signs out an account.
+    /// Finds what to end with a provider's session; `nil` unless provider sessions can end here. They end by a logout
+    /// of the provider, by a sign-out with Kratos's cookie, or when an operator signs out a linked account.
     private var endingSessions: ProviderSessions? {
         self.settings.accounts.linkKey != nil
             || self.members.contains { $0.provider.roles.logout != nil || $0.provider.kratos != nil }
             ? self.providerSessions : nil
     }
 
-    /// The grants of foreign tokens. `nil` if no provider's tokens are accepted.
+    /// The grants for providers' tokens; `nil` if no such tokens are accepted.
     private var foreignGrants: ForeignGrants? {
         let (tokens, refreshTokens) = (self.tokens, self.members.compactMap(\.refreshTokens))
         guard !tokens.isEmpty || !refreshTokens.isEmpty else { return nil }
@@ -164,7 +164,7 @@ struct EndpointAssembly {
 
     // MARK: Ways to sign in
 
-    /// The sign-out at providers. `nil` if no provider signs users in with the browser, or if no host has endpoints.
+    /// The sign-out at providers; `nil` without providers that sign in by redirect, or without endpoints.
     private var providerSignOut: ProviderSignOut? {
         let providers = self.members.compactMap(\.provider.roles.browser)
         let names = Set(self.group.providers)
@@ -194,9 +194,9 @@ struct EndpointAssembly {
         return SocialOwners(owners, others: self.group.socialRealm)
     }
 
-    /// Returns the endpoints of native apps, in the format of Kratos.
+    /// Returns the endpoints for native apps, in Kratos's format.
     ///
-    /// - Parameter passwords: The sign-in with passwords. `nil` if users sign in at a provider.
+    /// - Parameter passwords: The sign-in with passwords; `nil` if users sign in at a provider.
     private func nativeEndpoints(
         _ native: NativeSignIns,
         _ passwords: PasswordSignIn?,
@@ -340,12 +340,12 @@ struct EndpointAssembly {
         ProofCheck(gate: self.proofs, loops: self.foundations.group, clock: self.foundations.clock)
     }
 
-    /// All origins that clients list, because a preflight does not identify its client.
+    /// The origins of all clients. A preflight does not say which client sends it.
     private var scriptsOfClients: CrossOriginReaders {
         .some { [clients] in clients.snapshot.allows(origin: $0) }
     }
 
-    /// The authentication levels that clients may demand.
+    /// The authentication levels that clients may request (`acr_values`).
     private var levels: AuthenticationLevels {
         AuthenticationLevels(self.members.filter(\.signsIn).compactMap(\.named))
     }
@@ -407,7 +407,7 @@ struct EndpointAssembly {
         )
         let ofScripts =
             [token.endpoint, revocation.endpoint, userInfo.endpoint] + (self.signsIn ? [pushed.endpoint] : [])
-        // Only servers introspect tokens, so scripts may not read the answer.
+        // Only servers introspect tokens, so scripts may not read the answers.
         let ofClients = ofScripts.map { $0.readable(by: self.scriptsOfClients) } + [introspection.endpoint]
         let metadata = ServerMetadata(
             origin: self.settings.issuer,

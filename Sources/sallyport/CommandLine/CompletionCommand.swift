@@ -1,7 +1,7 @@
 import ArgumentParser
 import Operating
 
-/// `sallyport completion`: prints a script that makes a shell complete commands and options.
+/// `sallyport completion`: prints a completion script for a shell.
 struct CompletionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "completion",

@@ -8,7 +8,7 @@ import Settings
 import Glibc
 #endif
 
-/// `sallyport demo`: starts the gateway, an app and two users in one process on loopback, and prints commands to try.
+/// `sallyport demo`: runs a gateway and an app in one process on loopback, and prints commands to try.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
@@ -126,7 +126,7 @@ struct DemoCommand: AsyncParsableCommand {
             """
     }
 
-    /// Returns a free port. It must be known before the gateway listens, because the public URL contains the port.
+    /// Returns a free port. The public URL contains it, so it must be known before the gateway listens.
     private static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

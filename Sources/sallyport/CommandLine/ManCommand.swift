@@ -2,7 +2,7 @@ import ArgumentParser
 import Operating
 import Vocabulary
 
-/// `sallyport man`: prints the manual page, made from the help of all commands.
+/// `sallyport man`: prints a manual page, made from the help of all commands.
 struct ManCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "man",
@@ -21,7 +21,7 @@ struct ManCommand: ParsableCommand {
 struct ManualPage {
     private(set) var text: String
 
-    /// - Parameter root: The description of all commands, as ArgumentParser dumps it.
+    /// - Parameter root: The description of all commands, as dumped by ArgumentParser.
     init(_ root: JSONValue) {
         self.text = ".TH SALLYPORT 1 \"\" \"sallyport \(Version.current)\"\n.SH NAME\n"
         self.text += "sallyport \\- \(Self.plain(root["abstract"]?.string ?? ""))\n"
@@ -65,7 +65,7 @@ struct ManualPage {
         self.text += ".TP\n\\fB\(Self.plain(shown))\\fR\n\(Self.plain(argument["abstract"]?.string ?? ""))\n"
     }
 
-    /// Returns the text with groff's special characters escaped, so that groff prints it unchanged.
+    /// Escapes groff's special characters.
     private static func plain(_ text: String) -> String {
         let escaped = text.map { character -> String in
             switch character {

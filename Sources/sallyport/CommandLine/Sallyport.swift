@@ -3,7 +3,7 @@ import Glibc
 import Operating
 import Vocabulary
 
-/// `sallyport`: one program with a subcommand for each task of an operator.
+/// `sallyport`: one program with a subcommand for each task.
 @main
 struct Sallyport: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -14,7 +14,7 @@ struct Sallyport: AsyncParsableCommand {
             + [CompletionCommand.self, ManCommand.self]
     )
 
-    /// The commands that correspond to names of commands in other programs, for suggestions.
+    /// Command names of other programs, with the command to suggest.
     private static let foreign = [
         "serve": "run", "start": "run", "server": "run", "up": "run", "daemon": "run", "gateway": "run",
         "validate": "check", "test": "check", "lint": "check", "config": "check", "verify-config": "check",
@@ -26,7 +26,7 @@ struct Sallyport: AsyncParsableCommand {
     ]
 
     static func main() async {
-        // If the reader of a pipe goes away, writing fails instead of ending the process.
+        // Writing to a closed pipe then fails, instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         Process.occupyStandardDescriptors()
         let words = Process.words
@@ -34,7 +34,7 @@ struct Sallyport: AsyncParsableCommand {
         Process.end(Console.status(after: await self.carryOut(words)))
     }
 
-    /// Runs the command in these arguments, and prints the error if it fails.
+    /// Runs the command in the arguments. Prints the error if it fails.
     ///
     /// - Returns: The exit status.
     private static func carryOut(_ words: [String]) async -> Int32 {
@@ -48,14 +48,14 @@ struct Sallyport: AsyncParsableCommand {
             }
             return ExitCode.success.rawValue
         } catch {
-            // The parser throws a request for help as an error with a successful status.
+            // A request for help is also thrown, with a successful status.
             let (status, text) = (self.exitCode(for: error), self.fullMessage(for: error))
             if !text.isEmpty { status.isSuccess ? Console.say(text) : Console.complain(text) }
             return status.rawValue
         }
     }
 
-    /// Returns an error for an empty value, often of an unset shell variable. The parser would accept the value.
+    /// Returns an error for an empty value, e.g. of an unset shell variable. The parser would accept it.
     private static func emptyValue(in words: some Sequence<String>) -> String? {
         var option = ""
         for word in words.prefix(while: { $0 != "--" }) {
@@ -67,7 +67,7 @@ struct Sallyport: AsyncParsableCommand {
         return nil
     }
 
-    /// Suggests a command for an unknown word. The parser itself would only report an unexpected argument.
+    /// Suggests a command for an unknown word. The parser would only report an unexpected argument.
     private static func fix(of words: some Sequence<String>) -> String? {
         var commands = self.configuration.subcommands
         for word in words {

@@ -3,7 +3,7 @@ import Observability
 import Sessions
 import Synchronization
 
-/// The metrics of the event loops' session caches. `refresh` collects them before each scrape.
+/// The metrics of the event loops' session caches. Call `refresh` before each scrape.
 final class CacheMetrics: Sendable {
     private let caches: SessionCaches
     private let loops: any EventLoopGroup

@@ -9,7 +9,7 @@ import Sessions
 import SignOn
 import Vocabulary
 
-/// The parts that live until the process ends, across reloads: sessions, metrics and logs.
+/// Everything that lives as long as the process, across reloads: sessions, metrics and logs.
 struct Foundations: Sendable {
     let keys: ProcessKeys
     let group: any EventLoopGroup
@@ -18,26 +18,26 @@ struct Foundations: Sendable {
     let resolvers = SessionResolvers()
     let backing: any StoreBacking
     let familiar = FamiliarAddresses()
-    /// The static users, with their passwords.
+    /// The static users and their passwords.
     let users = KnownUsers()
-    /// The providers' tokens. A renewal under way continues across a reload.
+    /// Renews the providers' tokens, even during a reload.
     let grants: ProviderGrants
-    /// The logout tokens for clients. Waiting tokens are sent even after a reload.
+    /// Sends logout tokens to clients, even after a reload.
     let logoutTokens: LogoutTokenSender
     let providerClient: CallClient
     let idTokenKeys: IDTokenKeys
-    /// The changes to clients at run time.
+    /// The changes of clients at run time.
     let clientOverlay: ClientOverlay
     let registry: MetricsRegistry
     let audit: AuditStream
-    /// The resolved names of apps.
+    /// The resolved addresses of apps.
     let names: AppNames
     let census: SessionCensus
 
     /// - Parameters:
-    ///   - caches: The session caches. They are notified of ended sessions.
+    ///   - caches: The session caches. They must be notified when sessions end.
     ///   - group: The event loops for requests.
-    ///   - providerGroup: The event loops for connections to providers.
+    ///   - providerGroup: The event loops for calls to providers.
     init(
         _ backing: any StoreBacking,
         keys: ProcessKeys,
@@ -93,7 +93,7 @@ struct Foundations: Sendable {
     var authority: TokenAuthority { self.keys.authority }
     var store: any RecordStore { self.backing.store }
     var limiter: any RateLimiter { self.backing.limiter }
-    /// The clock for the lifetimes of sessions and tokens (`StoreBacking.clock`). Logs use the system's clock.
+    /// The clock for the lifetimes of sessions and tokens. Logs use the system's clock.
     var clock: Clock { self.backing.clock }
 }
 

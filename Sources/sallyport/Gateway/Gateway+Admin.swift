@@ -4,17 +4,15 @@ import Operating
 import Settings
 import Vocabulary
 
-/// The endpoints for operators: health, readiness, metrics and the servers of the apps. They need no credential, so
-/// their answers contain no user, session or client address. The endpoints for sessions, blocks, limits and clients
-/// need an operator's token, and do not exist unless tokens are configured.
+/// The endpoints of the admin listener. Health, readiness, metrics and the servers of apps need no token: their answers
+/// contain no users, sessions or client addresses. All other endpoints need an operator's token.
 ///
-/// The admin listener is bound to loopback unless the settings say otherwise. It is a separate `EndpointServer`, so it
-/// answers even while the public listeners are full, draining or closed.
+/// The admin listener is bound to loopback by default. It has its own `EndpointServer`, and answers even if all other
+/// listeners are full, draining or closed.
 extension Gateway {
     func adminEndpoints(_ settings: Settings) -> [Endpoint] {
         let open = [
-            // Reports only that the process is alive. If the answer depended on the store, an orchestrator would
-            // restart gateways during a short failure of the store and turn the failure into an outage.
+            // Must not depend on the store: an orchestrator would restart all gateways if the store fails for a moment.
             Endpoint(path: "/healthz", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, "ok\n") },
             Endpoint(path: "/readyz", methods: ["GET", "HEAD"], scope: .everyHost) { request in
                 let isVerbose = request.query.first?.name.hasPrefix("verbose") ?? false
@@ -38,7 +36,7 @@ extension Gateway {
             + self.operatorEndpoints(settings)
     }
 
-    /// The index of the admin listener, for people who open it in a browser.
+    /// The index page, for people who open the admin listener in a browser.
     private static func index(hasTokens: Bool) -> Endpoint {
         let text = """
             The admin listener of Sallyport \(Version.current)

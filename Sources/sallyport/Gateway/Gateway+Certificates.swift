@@ -9,11 +9,10 @@ import Vocabulary
 
 /// Renewal of certificates while the gateway runs.
 extension Gateway {
-    /// The interval between two checks of the source of certificates, and between two warnings while certificates are
-    /// missing.
+    /// How often to look for new certificates. Also the interval of warnings while certificates are missing.
     private static let certificatePeriod = TimeAmount.seconds(60)
 
-    /// Starts to check for new certificates of listeners and new TLS files for apps, once per minute.
+    /// Starts to look for new certificates of listeners, and for new TLS files of apps.
     func watchCertificates() {
         let period = Self.certificatePeriod
         self.group.next().scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
@@ -24,7 +23,7 @@ extension Gateway {
         }
     }
 
-    /// Applies new certificates of listeners. If they are invalid, the old certificates stay in use.
+    /// Applies new certificates of listeners. Keeps the old ones if the new ones are invalid.
     func renewCertificates() {
         let registry = self.foundations.registry
         let assembly = self.state.withLock { $0.assembly }
@@ -49,7 +48,7 @@ extension Gateway {
         }
     }
 
-    /// Applies renewed files for TLS with apps. If they are invalid, the old files stay in use.
+    /// Applies new TLS files of apps. Keeps the old ones if the new ones are invalid.
     private func renewTLSToApps() {
         let registry = self.foundations.registry
         for target in self.state.withLock({ $0.assembly }).configuration.targets {

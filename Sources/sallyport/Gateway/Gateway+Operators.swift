@@ -5,9 +5,10 @@ import Settings
 import SignOn
 import Synchronization
 
-/// The operators' endpoints. Their callers need a token.
+/// The endpoints that need an operator's token.
 extension Gateway {
-    /// Returns the endpoints for management listeners. Strangers may reach them, so invalid tokens are rate-limited.
+    /// Returns the endpoints of management listeners. Attempts with invalid tokens are limited, because anybody may
+    /// reach these listeners.
     func managementEndpoints(_ settings: Settings) -> [Endpoint] {
         self.operatorEndpoints(
             settings,
@@ -15,7 +16,7 @@ extension Gateway {
         )
     }
 
-    /// Returns the endpoints that need a token. Empty if no tokens are configured.
+    /// Returns the endpoints that need an operator's token. Empty if no tokens are configured.
     func operatorEndpoints(_ settings: Settings, counting tries: TryCounter? = nil) -> [Endpoint] {
         guard !settings.operatorTokens.isEmpty else { return [] }
         let sessions = SessionService(

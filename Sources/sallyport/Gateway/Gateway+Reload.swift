@@ -8,7 +8,7 @@ import Synchronization
 import Vocabulary
 
 extension Gateway {
-    /// Reloads the settings as a whole. After any error, the old settings stay in use.
+    /// Reloads all settings. If that fails, the old settings stay in use.
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
@@ -34,7 +34,7 @@ extension Gateway {
         registry.increment(registry.counter(MetricNames.configReloads, "success"))
     }
 
-    /// Makes all parts of the new settings before any part is used, so that a failure changes nothing.
+    /// Makes all parts from the new settings before any part is used. A failure changes nothing.
     private func prepare(
         _ loaded: LoadedSettings
     ) throws -> (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared]) {
@@ -62,13 +62,13 @@ extension Gateway {
 }
 
 extension Settings {
-    /// Restores the former values of settings that a reload cannot change.
+    /// Restores the settings that a reload cannot change.
     ///
     /// - Parameter backing: The store in use.
-    /// - Returns: A warning for each setting that takes effect at the next start.
+    /// - Returns: A warning for each restored setting.
     fileprivate mutating func keepFixed(of former: Settings, by backing: any StoreBacking) -> [String] {
         var warnings: [String] = []
-        // Bound listeners are matched with their settings by index.
+        // Listeners are matched with their settings by index.
         if former.listen.map(\.address) != self.listen.map(\.address) {
             warnings.append("listen: the addresses have changed; the whole list takes effect at the next start")
             self.listen = former.listen
@@ -86,7 +86,7 @@ extension Settings {
             warnings.append("authorization.listen: takes effect at the next start")
             if let listen = former.authorization?.listen { self.authorization?.listen = listen }
         }
-        // Listeners that stay bound with TLS keep their certificates.
+        // A listener that remains bound with TLS needs certificates.
         if self.tls == nil { self.tls = former.tls }
         if self.accounts.keepKey(of: former.accounts) {
             warnings.append(
@@ -94,7 +94,7 @@ extension Settings {
                     + "subjects: restore the old key unless you want that"
             )
         }
-        // The remaining settings are read only once, by parts that live until the process ends.
+        // All other settings are read only at the start.
         if !backing.mayReload(former.store, self.store) {
             warnings.append("store: takes effect at the next start")
             self.store = former.store
@@ -106,7 +106,7 @@ extension Settings {
         return warnings
     }
 
-    /// Restores one setting, and adds a warning if it differs from the setting in use.
+    /// Restores one setting, with a warning if it was changed.
     private mutating func keep<Value: Equatable>(
         _ setting: WritableKeyPath<Settings, Value>,
         of former: Settings,

@@ -15,10 +15,10 @@ import Vocabulary
 
 extension Gateway {
     /// - Parameters:
-    ///   - terminal: Turns log lines into text for a person. `nil` to write them to standard output unchanged.
-    ///   - signals: The stream of signals to the process since its start.
-    ///   - reload: Reads the settings again on SIGHUP. `nil` if they cannot be read again.
-    /// - Throws: `StartRefusal` or `ListenerError`, which names the setting at fault.
+    ///   - terminal: Shows the log as text; `nil` to write JSON to standard output.
+    ///   - signals: The signals to the process.
+    ///   - reload: Reads the settings again on SIGHUP; `nil` to ignore SIGHUP.
+    /// - Throws: `StartRefusal` or `ListenerError`, with the setting at fault.
     static func start(
         _ loaded: LoadedSettings,
         terminal: TerminalLog? = nil,
@@ -29,7 +29,7 @@ extension Gateway {
         do {
             return try await self.start(loaded, logs, terminal: terminal, signals: signals, reload: reload)
         } catch {
-            // Flushed, because log lines may contain more details than the error.
+            // The log may say more than the error.
             _ = logs.flush(timeout: .milliseconds(500))
             throw error
         }
@@ -57,10 +57,9 @@ extension Gateway {
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
         let group = try TransportGroup(count: settings.eventLoops)
-        // Providers are called rarely, so one thread is enough. It is a separate thread, so that no request waits for a
-        // TLS handshake.
+        // Calls to providers are rare, so one thread suffices. Requests do not wait for its TLS handshakes.
         let providerGroup = try TransportGroup(count: 1)
-        // A gateway with a shared store must receive sign-outs from other gateways before it trusts its caches.
+        // With a shared store, the caches are not trusted until sign-outs at other gateways are received.
         let caches = SessionCaches(isDoubting: settings.store.isShared)
         let registry = MetricsRegistry()
         logs.register(in: registry)
@@ -99,7 +98,7 @@ extension Gateway {
         let unknownHosts = UnknownHosts(logger: logger)
         let proxyNotices = ProxyNotices(logger: logger)
         for eventLoop in group.loops {
-            // The `PathLoop` is made on its event loop and used only there.
+            // Each `PathLoop` is made and used on its own event loop.
             let loop = try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
                 caches.register(cache, on: eventLoop)
@@ -164,7 +163,7 @@ extension Gateway {
         return gateway
     }
 
-    /// Registers metrics whose values are read at each scrape.
+    /// Registers the metrics that are read at each scrape.
     func registerMetrics() {
         let registry = self.foundations.registry
         registry.read(MetricNames.configLastReloadSuccessful) {
@@ -195,7 +194,7 @@ extension Gateway {
             }
         }
         PathMetricIDs.showServers(in: registry) { self.state.withLock { $0.assembly }.configuration.metrics }
-        // If several certificates have equal names, the metric shows the earliest expiry.
+        // Of several certificates with the same title, the earliest expiry is shown.
         registry.read(all: MetricNames.tlsCertificateNotAfter) {
             let inUse = self.state.withLock { $0.assembly }.tls.first?.settings.certificates.compactMap(\.facts) ?? []
             return Dictionary(grouping: inUse, by: \.title).sorted { $0.key < $1.key }.compactMap { title, facts in
@@ -207,8 +206,8 @@ extension Gateway {
         self.foundations.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
     }
 
-    /// Starts to follow changes of clients. Waits up to two seconds for the first read, so that no client is used
-    /// without its changes. If the store is unavailable, requests that need it fail anyway.
+    /// Starts to follow changes of clients at run time. Waits up to two seconds for the first read, so that no client
+    /// is used without its changes.
     func startClients() async {
         let overlay = self.foundations.clientOverlay
         overlay.notify { [loops = self.loops, caches = self.foundations.caches, group = self.group] losses in
@@ -222,15 +221,15 @@ extension Gateway {
         }
     }
 
-    /// Applies an assembly, at the start and at a reload. Cannot fail.
+    /// Puts an assembly into use, at the start and at a reload. Cannot fail.
     ///
-    /// - Parameter operators: The new endpoints of the admin and management listeners. Empty to keep the present ones.
+    /// - Parameter operators: The new endpoints of admin and management listeners. Empty to keep the current ones.
     /// - Returns: The static users whose sessions must end.
     @discardableResult
     func use(_ assembly: Assembly, _ operators: [EndpointServer.Prepared] = []) async -> KnownUsers.Changes {
         let settings = assembly.settings
         await self.resolveNames(of: assembly.configuration.targets)
-        // The users are adopted before the other parts, so that no sign-in with an old password begins.
+        // First the users: no sign-in with an old password may begin after this.
         let changes = self.foundations.users.adopt(settings.fixedUsers?.settings)
         await self.loops.onEach {
             $0.adopt(assembly.configuration)
@@ -243,7 +242,7 @@ extension Gateway {
         }
         self.foundations.logoutTokens.adopt(assembly.logoutTokens)
         self.watch.adopt(assembly.realms, on: settings.hosts)
-        // Providers are contacted from now on, but not before. Issuers that have started already are not affected.
+        // From now on, providers are called. An issuer from before a reload has already started.
         for realm in assembly.realms { realm.provider.issuer?.start() }
         assembly.idTokens.makeReady()
         self.gate.adopt(settings.limits, trusted: settings.trustedProxies, apps: settings.appConnections)
@@ -257,8 +256,8 @@ extension Gateway {
         return changes
     }
 
-    /// Resolves names of apps that have no addresses yet, for two seconds at most. Each address of a name is a server,
-    /// and a session stays with the server of its first request.
+    /// Resolves new names of apps, for up to two seconds. Sessions stay with a server, so all addresses should be known
+    /// at the first request.
     private func resolveNames(of targets: [UpstreamTarget]) async {
         let deadline = NIODeadline.now() + .seconds(2)
         for target in targets { target.refreshNames(now: .now()) }
@@ -360,7 +359,7 @@ extension Gateway {
         }
     }
 
-    /// Starts to return freed memory to the system periodically, while the gateway is quiet after a burst.
+    /// Starts to return freed memory to the system when the gateway is quiet (`HeapReturn`).
     func returnMemory() {
         let pause = TimeAmount(HeapReturn.interval)
         self.group.next().scheduleRepeatedTask(initialDelay: pause, delay: pause) { _ in
@@ -378,7 +377,7 @@ extension Gateway {
         }
     }
 
-    /// Starts the background tasks that resolve the names of apps, remove expired records and count live sessions.
+    /// Starts the periodic work: resolving names of apps, removing expired records, counting live sessions.
     func keepUp() {
         self.group.next().scheduleRepeatedTask(initialDelay: .zero, delay: .seconds(30)) { _ in
             Task.detached { self.foundations.backing.collectExpired() }

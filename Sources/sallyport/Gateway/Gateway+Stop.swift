@@ -13,10 +13,10 @@ import Synchronization
 import UnixSignals
 
 extension Gateway {
-    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM or SIGINT ends the process at once. In
-    /// the foreground, the SIGHUP of a closed terminal stops the gateway.
+    /// Serves until SIGTERM or SIGINT. A second SIGTERM or SIGINT ends the process at once. SIGHUP reloads, but stops a
+    /// foreground process whose terminal was closed.
     ///
-    /// - Parameter pidFile: The file with the process id. It is removed at the end.
+    /// - Parameter pidFile: The file to remove at the end.
     func runUntilSignalled(pidFile: String? = nil) async {
         self.ending.withLock { $0.pidFile = pidFile }
         var stopping: Task<Void, Never>?
@@ -30,12 +30,12 @@ extension Gateway {
             } else if signal == .sighup, !isClosed {
                 await self.reloadSettings()
             } else if stopping == nil {
-                // A gateway that a person runs in a terminal has no load balancer to wait for.
+                // In a terminal, no load balancer has to notice the stop.
                 let isByHand = isClosed || signal == .sigint && Terminal.isThere
                 await self.announceStop("\(signal)", isByHand: isByHand)
                 stopping = Task {
                     await self.drainAndStop(isByHand: isByHand)
-                    // If a second signal cut requests off, the drain also ends, but the status is not 0.
+                    // A second signal cuts requests off: status 1.
                     self.end(self.ending.withLock { $0.isCutShort } ? 1 : 0)
                 }
             } else {
@@ -46,7 +46,7 @@ extension Gateway {
         }
     }
 
-    /// Ends the process. The first call decides the status, and later calls never return.
+    /// Ends the process. Only the first call has an effect; all others block forever.
     private func end(_ status: Int32) -> Never {
         let (isFirst, pidFile) = self.ending.withLock { ending in
             defer { ending.hasBegun = true }
@@ -58,7 +58,7 @@ extension Gateway {
         Process.end(status)
     }
 
-    /// Logs what the gateway waits for before it ends.
+    /// Logs what the gateway waits for.
     private func announceStop(_ signal: String, isByHand: Bool) async {
         let drain = self.state.withLock { $0.settings.drain }
         guard isByHand else {
@@ -79,8 +79,8 @@ extension Gateway {
         )
     }
 
-    /// Ends the process at `deadline`, even with calls under way. Otherwise, a supervisor might kill the process before
-    /// it writes its last log lines.
+    /// Ends the process at `deadline`, even if calls are under way. A supervisor might otherwise kill it, and its last
+    /// log lines would be lost.
     private func stop(by deadline: ContinuousClock.Instant) {
         Task.detached {
             try? await Task.sleep(until: deadline)
@@ -90,9 +90,9 @@ extension Gateway {
         }
     }
 
-    /// Closes all connections without waiting for requests, and ends the process.
+    /// Closes all connections at once, and ends the process.
     private func stopAtOnce() async {
-        // An event loop that does not answer must not delay the end.
+        // A blocked event loop must not delay the end.
         Task.detached {
             try? await Task.sleep(for: .seconds(1))
             self.end(1)
@@ -105,9 +105,9 @@ extension Gateway {
         self.end(1)
     }
 
-    /// Ends readiness first, then new connections, then requests under way, then the other parts.
+    /// Stops in this order: readiness, new connections, requests under way, all other parts.
     ///
-    /// - Parameter isByHand: True if a person waits for the end. The listeners then close without a delay.
+    /// - Parameter isByHand: True if a person waits. The listeners then close without a delay.
     func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in
             state.isDraining = true
@@ -119,8 +119,7 @@ extension Gateway {
         await self.loops.onEach { $0.drain() }
         let delay = isByHand ? .zero : drain.delay
         try? await Task.sleep(for: delay)
-        // Some load balancers ignore readiness and connect until the listener closes. Such late connections are served,
-        // and bytes that were already sent are read.
+        // Some load balancers ignore readiness. Connections that they made just before the listener closes are served.
         let moment = min(delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
             if moment > .zero { await listener.takeLast(within: moment) }
@@ -131,16 +130,16 @@ extension Gateway {
         let deadline = start + plan.requests
         while ContinuousClock.now < deadline {
             if ContinuousClock.now >= start + plan.renewals { self.foundations.grants.beginNoMore() }
-            // A request that begins after this check is served, and the next check sees it.
+            // A request that begins after this line is seen by the next check.
             if await self.loops.busyCount() == 0, await self.loops.closeUnlessBusy() == 0 { break }
             try? await Task.sleep(for: .milliseconds(50))
         }
         await self.loops.onEach { $0.closeAll() }
-        // Log lines are flushed before waiting for providers or collectors: a supervisor may not wait that long.
+        // A supervisor may not wait for providers and collectors, so the log is flushed first.
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .milliseconds(500))
         async let lastSpans: Void? = self.traces?.stop(until: deadline)
-        // New tokens that are not stored would be lost when the process ends.
+        // Renewed tokens that are not stored yet would be lost.
         await self.foundations.grants.drain(until: start + plan.calls)
         await self.foundations.logoutTokens.drain(until: start + plan.calls)
         self.watch.shutDown()
@@ -152,7 +151,7 @@ extension Gateway {
         await self.foundations.backing.stop()
         for server in self.management.withLock({ $0 }) { await server.close() }
         await self.admin.withLock { $0 }?.close()
-        // The last requests ended after the event loops last wrote their logs, and some were cut off above.
+        // Some requests ended after the event loops last wrote to the log.
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .seconds(1))
         try? await self.providerGroup.shutdownGracefully()

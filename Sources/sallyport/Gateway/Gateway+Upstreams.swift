@@ -5,7 +5,7 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// The servers of all apps as this gateway sees them, for `sallyport upstreams`.
+/// The servers of all apps, for `sallyport upstreams`.
 extension Gateway {
     func upstreamsEndpoint() -> Endpoint {
         Endpoint(path: "/upstreams", methods: ["GET", "HEAD"], scope: .everyHost) { _ in
@@ -24,7 +24,7 @@ extension Gateway {
             let app = target.settings
             let servers = zip(app.servers, target.servers).flatMap { server, shared in
                 let own = reports.filter { $0.upstream == app.name && $0.server == server.origin }
-                // A name with several addresses has one entry for each.
+                // A name with several addresses has an entry for each address.
                 let places = Set(own.map(\.place)).sorted { ($0 ?? "") < ($1 ?? "") }
                 return (places.isEmpty ? [nil] : places).map { place in
                     Self.document(server, place, shared.nameState, own.filter { $0.place == place })
@@ -37,8 +37,8 @@ extension Gateway {
     }
 
     /// - Parameters:
-    ///   - place: The address, if the name has several. `nil` for all addresses.
-    ///   - name: The state of the name's resolution. `nil` for a server without a name.
+    ///   - place: One of the name's addresses; `nil` for all.
+    ///   - name: The state of name resolution; `nil` if the server is configured by address.
     ///   - reports: The reports of all event loops.
     private static func document(
         _ server: ServerSettings,

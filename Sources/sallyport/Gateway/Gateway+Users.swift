@@ -8,19 +8,19 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// Ends the sessions of users whom a reload removes or whose passwords it changes, and the tokens of removed clients.
+/// Ends what a reload has removed.
 extension Gateway {
-    /// Ends the sessions and tokens of users and clients that a reload has removed or changed. Must be called once all
-    /// parts use the new settings, so that every session is found and no new session begins.
+    /// Ends the sessions of removed users and of users with changed passwords, and the tokens of removed clients. Call
+    /// it when all parts use the new settings, so that no new session begins.
     ///
-    /// Sessions of a removed user are treated as ended wherever they are read (`UserDirectory`), so that an operator
-    /// can bring the user back. Sessions of a user with another password end in the store, for every gateway. The
-    /// grants of a removed client are treated as ended wherever they are read (`ClientDirectory`), even if the client
-    /// returns. Cached grants and open streams end here.
+    /// Changed passwords end sessions in the store, for all gateways. Sessions of removed users and tokens of removed
+    /// clients stay in the store but are rejected when read (`UserDirectory`, `ClientDirectory`). Here, only cached
+    /// ones and open streams end.
     func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
         let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
         if !changes.gone.isEmpty || changes.hasNewTraits {
-            // Every cached session is read again, even for open streams. The call fails only during a shutdown.
+            // Makes the event loops read all cached sessions again, even for open streams. Fails only during a
+            // shutdown.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }
         for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }

@@ -19,10 +19,10 @@ final class Gateway: Sendable {
     }
 
     struct Ending {
-        /// True if a second signal has cut the drain short.
+        /// True after a second signal. It cuts requests off.
         var isCutShort = false
         var hasBegun = false
-        /// The file with the process id. `nil` without `--pid-file`.
+        /// The file with the process id; `nil` without `--pid-file`.
         var pidFile: String?
     }
 
@@ -33,20 +33,19 @@ final class Gateway: Sendable {
     let providerGroup: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
-    /// Limits connections to `authorization.listen` separately from the public listeners, so that checks continue while
-    /// the public listeners are full.
+    /// Limits the connections to `authorization.listen`. Checks continue even if all other listeners are full.
     let authorizationGate: ConnectionGate
-    /// Exports traces. `nil` if nothing is traced.
+    /// Exports traces; `nil` if tracing is off.
     let traces: TraceExporter?
     let logs: LineWriter
-    /// Prints log lines as text for a person. `nil` if they are written as JSON.
+    /// Shows the log as text; `nil` if it is written as JSON.
     let terminal: TerminalLog?
     let logger: Logger
     let reload: (@Sendable () throws -> LoadedSettings)?
     let state: Mutex<State>
     let listeners: Mutex<[Listener]> = Mutex([])
-    /// The signals to this process. The signals that stop it are trapped before the first listener is announced in the
-    /// log, because a script that waits for the log line may send a signal at once.
+    /// The signals to the process. Stop signals are trapped before the log says "listening": a script may send one
+    /// right after that line.
     let signals: ServingSignals
     let admin: Mutex<EndpointServer?> = Mutex(nil)
     let certificates = CertificateWatch(CertificateFiles(judges: .gateway))
@@ -94,7 +93,7 @@ final class Gateway: Sendable {
 
     var adminPort: Int? { self.admin.withLock { $0?.port } }
 
-    /// Returns whether the gateway is ready for requests, and the result of each check.
+    /// Returns whether the gateway is ready, with the result of each check.
     func isReady() -> (ready: Bool, checks: [ReadinessCheck]) {
         let (isDraining, reloaded, tls) = self.state.withLock {
             ($0.isDraining, $0.lastReloadSucceeded, $0.assembly.tls)
@@ -104,7 +103,7 @@ final class Gateway: Sendable {
             [
                 (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
                 (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
-                // Always ok: after a reload fails, the old configuration stays in use, and requests are served.
+                // Always ok, because the old configuration works after a failed reload.
                 (
                     name: "configuration", ok: true,
                     detail: reloaded ? "current" : "last reload failed, the old configuration is in use"
@@ -113,7 +112,7 @@ final class Gateway: Sendable {
         return (checks.allSatisfy { $0.ok }, checks)
     }
 
-    /// Returns the check that all TLS listeners have certificates. Empty if no listener uses TLS.
+    /// Checks that all TLS listeners have certificates. Empty if no listener uses TLS.
     private static func certificateChecks(_ tls: [ListenerTLS]) -> [ReadinessCheck] {
         if tls.isEmpty { return [] }
         let isMissing = tls.contains(where: \.awaitsCertificate)

@@ -1,21 +1,20 @@
 import Glibc
 import UnixSignals
 
-/// The signals that a serving process handles, in the order of their arrival. The signals that stop the process are
-/// trapped last, so that a SIGTERM ends a start that is waiting.
+/// The signals to a serving process, in order. The signals that stop it are trapped last: until then, SIGTERM ends a
+/// start that waits for something.
 struct ServingSignals: Sendable {
-    /// Signals that are logged and otherwise ignored. Without a handler, they would end the process.
+    /// Signals that are only logged. Without a handler, they would end the process.
     static let ignored: [UnixSignal] = [.sigusr1, .sigusr2, .sigalrm]
 
     private static let stops: [UnixSignal] = [.sigterm, .sigint]
 
     let stream: AsyncStream<UnixSignal>
-    /// True if the process ran in the foreground of a terminal when it started.
+    /// True if the process was started in the foreground of a terminal.
     let wasInForeground: Bool
     private let continuation: AsyncStream<UnixSignal>.Continuation
 
-    /// Traps SIGHUP and the ignored signals before the settings are read. A reload that is requested during the start
-    /// takes place once the gateway serves.
+    /// Traps SIGHUP and the ignored signals. A SIGHUP during the start causes a reload after the start.
     init() async {
         self.wasInForeground = Terminal.isInForeground
         (self.stream, self.continuation) = AsyncStream.makeStream()
@@ -30,11 +29,11 @@ struct ServingSignals: Sendable {
         Task { for await signal in sequence { continuation.yield(signal) } }
     }
 
-    /// Makes SIGHUP and the ignored signals do nothing until they are trapped. They get an empty handler, because
-    /// signals with `SIG_IGN` could not be trapped.
+    /// Makes SIGHUP and the ignored signals do nothing until they are trapped. Not `SIG_IGN`: such signals could not be
+    /// trapped later.
     ///
-    /// The first process of a container gets no signal without a handler (signal(7), pid_namespaces(7)). As that
-    /// process, the gateway therefore handles the stop signals and ends itself.
+    /// The first process of a container (pid 1) receives only signals that have a handler (pid_namespaces(7)). It
+    /// therefore also gets handlers for the stop signals.
     static func outlive() {
         for signal in [UnixSignal.sighup] + Self.ignored { Glibc.signal(signal.rawValue) { _ in } }
         guard getpid() == 1 else { return }

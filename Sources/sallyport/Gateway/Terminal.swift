@@ -6,20 +6,20 @@ import Settings
 import Glibc
 #endif
 
-/// The terminal of the process, if a person started it in one.
+/// The terminal in which the process was started.
 enum Terminal {
     /// True if standard output is a terminal.
     static var isShown: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// True if the process has a terminal, so that a person may press Ctrl-C.
+    /// True if the process has a terminal, so that somebody may press Ctrl-C.
     static var isThere: Bool { isatty(STDIN_FILENO) == 1 || self.isShown }
 
-    /// True if the process is in the foreground of its terminal. In the background (`&`) it may outlive the terminal.
+    /// True if the process is in its terminal's foreground. A background process (`&`) may outlive the terminal.
     static var isInForeground: Bool {
         [STDIN_FILENO, STDOUT_FILENO].contains { isatty($0) == 1 && tcgetpgrp($0) == getpgrp() }
     }
 
-    /// Returns a log that prints lines as text. `nil` if lines are written as JSON.
+    /// Returns a log that shows lines as text; `nil` if they are written as JSON.
     static func log(_ settings: LogSettings) -> TerminalLog? {
         switch settings.format {
         case .json: nil
@@ -30,8 +30,8 @@ enum Terminal {
 }
 
 extension Settings {
-    /// The log line that announces a started gateway:
-    /// `ready: http://localhost/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.test, sessions in memory`
+    /// The first line on a terminal, e.g. `ready: http://localhost/ -> http://127.0.0.1:3000, sign-in by OpenID at
+    /// https://id.test, sessions in memory`
     var readyLine: String {
         let host = self.hosts.first { !$0.publicURL.isWildcard } ?? self.hosts.first
         let url = host.map { "\($0.publicURL)/" } ?? "no host"

@@ -2,10 +2,10 @@ import Logging
 import Sessions
 import SignOn
 
-/// Logs renewals and losses of providers' tokens. The lines contain session ids, which are not secret.
+/// Logs renewals and losses of providers' tokens, with session ids.
 final class GrantLog: Sendable {
     private let logger: Logger
-    /// Limits the lines about failed renewals. During an outage of the provider, every renewal fails.
+    /// Limits the lines about failed renewals. During an outage, every renewal fails.
     private let later = SeldomLine()
 
     init(logger: Logger) {

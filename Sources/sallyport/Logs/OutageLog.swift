@@ -1,19 +1,19 @@
 import Logging
 
-/// Logs why a provider gave no usable answer. The audit stream does not record this.
+/// Logs why a provider gave no usable answer.
 final class OutageLog: Sendable {
     private let name: String
     private let logger: Logger
     /// Limits the lines. During an outage, every request that needs the provider fails.
     private let line = SeldomLine()
 
-    /// - Parameter name: The provider's name, which begins each line.
+    /// - Parameter name: The provider's name, with which each line begins.
     init(name: String, logger: Logger = Logger(label: "sallyport")) {
         self.name = name
         self.logger = logger
     }
 
-    /// - Parameter reason: The failure, without a token or a claim's value.
+    /// - Parameter reason: What failed. Must not contain tokens or values of claims.
     func note(_ reason: String) {
         guard let unsaid = self.line.due() else { return }
         self.logger.warning(

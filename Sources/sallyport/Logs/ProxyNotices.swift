@@ -2,7 +2,7 @@ import AddressIntelligence
 import Logging
 import RequestPath
 
-/// Warns about missing, invalid or unexpected PROXY protocol headers. Each warning is logged at most once a minute.
+/// Warns about missing, invalid and unexpected PROXY protocol headers, at most once a minute for each kind.
 final class ProxyNotices: Sendable {
     private let lines = ProxyNotice.allCases.map { _ in SeldomLine() }
     private let logger: Logger

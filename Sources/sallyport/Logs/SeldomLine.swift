@@ -1,7 +1,7 @@
 import Synchronization
 import Vocabulary
 
-/// Limits a log line to once a minute, because any request may cause the line.
+/// Limits a log line to once a minute. For lines that any request may cause.
 final class SeldomLine: Sendable {
     private struct State {
         var saidAt: UnixTime?
@@ -17,7 +17,7 @@ final class SeldomLine: Sendable {
         self.clock = clock
     }
 
-    /// Returns the number of lines skipped since the last logged line. `nil` if this line must be skipped, too.
+    /// Returns how many lines were skipped since the last one; `nil` if this line must be skipped, too.
     func due() -> Int? {
         let now = self.clock.now()
         return self.state.withLock { state in

@@ -5,19 +5,19 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Warns once per field about values of users that cannot be sent to apps. Requests of affected users are rejected or
-/// forwarded without the field, and no other line says why. The lines name fields and claims, never values.
+/// Warns about values of users that cannot be sent to apps, once for each field and claim. Their requests are rejected,
+/// or forwarded without the field. The lines never contain values.
 final class UnfitIdentities: Sendable {
     private let profile: IdentityProfile
-    /// The mapping from claims to traits. `nil` if the provider reports traits itself.
+    /// Maps claims to traits; `nil` if the provider reports traits.
     private let claims: ClaimSettings?
-    /// The beginning of each line.
+    /// The text with which each line begins.
     private let place: String
     private let logger: Logger
-    /// The problems that were logged since the configuration was loaded.
+    /// The problems that were already logged.
     private let said = Mutex<Set<UnfitValue>>([])
 
-    /// - Parameter provider: The provider of the users. `nil` if none is configured.
+    /// - Parameter provider: The provider of the users; `nil` if none is configured.
     init(_ profile: IdentityProfile, _ provider: NamedProvider?, logger: Logger = Logger(label: "sallyport")) {
         self.profile = profile
         self.claims = provider?.settings.claimMapping
@@ -25,18 +25,18 @@ final class UnfitIdentities: Sendable {
         self.logger = logger
     }
 
-    /// Logs new problems with the identity of a session that begins or that a provider confirms.
+    /// Logs problems with a session's identity, unless they were logged before.
     func note(_ session: Session) {
         let news = self.profile.unfit(session).filter { unfit in self.said.withLock { $0.insert(unfit).inserted } }
         for unfit in news { self.logger.warning("\(self.place): \(self.words(unfit))") }
     }
 
-    /// Returns a line for each value of a session that cannot be sent, even if it was logged before.
+    /// Describes all problems with a session's identity.
     func findings(of session: Session) -> [String] {
         self.profile.unfit(session).map { "\(self.place): \(self.words($0))" }
     }
 
-    /// Describes what is wrong with a value, and how to fix it.
+    /// Describes a problem and what to do.
     private func words(_ unfit: UnfitValue) -> String {
         guard let field = unfit.field else {
             return "a user's identity.headers together are larger than identity.max_size, so the requests are refused "

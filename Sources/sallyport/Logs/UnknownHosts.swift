@@ -2,8 +2,7 @@ import AddressIntelligence
 import Logging
 import RequestPath
 
-/// Warns at most once a minute about requests for unknown hosts. The usual cause is a proxy that does not pass on
-/// `Host`.
+/// Warns about requests for unknown hosts, at most once a minute. Often a proxy does not pass on `Host`.
 final class UnknownHosts: Sendable {
     private let line = SeldomLine()
     private let logger: Logger

@@ -5,7 +5,7 @@ import RequestPath
 import Vocabulary
 
 extension UpstreamNotice {
-    /// Logs a warning for the operator. The app is named in the line's metadata.
+    /// Logs a warning about an app.
     func log(to logger: Logger) {
         var metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "reason": "\(self.reason.rawValue)"]
         if let field = self.field { metadata["field"] = "\(field)" }
@@ -24,7 +24,7 @@ extension UpstreamNotice {
 }
 
 extension ServerNotice {
-    /// Logs that a server of an app no longer gets requests, or serves again.
+    /// Logs that a server gets no more requests, or serves again.
     func log(to logger: Logger) {
         let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
         if let fault = self.fault {
@@ -36,7 +36,7 @@ extension ServerNotice {
 }
 
 extension NameNotice {
-    /// Counts a lookup in the metrics, and logs a change of the addresses or of the outcome.
+    /// Counts a lookup. Logs it if the addresses changed, or if it failed or succeeded again.
     func note(in registry: MetricsRegistry, _ logger: Logger) {
         let result =
             switch self.change {
@@ -60,7 +60,7 @@ extension NameNotice {
         }
     }
 
-    /// Returns up to eight addresses without their ports.
+    /// Returns up to eight addresses, without ports.
     private static func list(_ addresses: [SocketAddress]) -> String {
         let shown = addresses.prefix(8).map { $0.ipAddress ?? "?" }.joined(separator: ", ")
         return addresses.count > 8 ? "\(shown) and \(addresses.count - 8) more" : shown

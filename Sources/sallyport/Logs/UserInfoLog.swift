@@ -1,16 +1,16 @@
 import Logging
 import Observability
 
-/// Counts and logs sign-ins that continue although the provider's userinfo endpoint gave no usable answer.
+/// Counts and logs sign-ins without a usable answer from the provider's userinfo endpoint.
 final class UserInfoLog: Sendable {
     private let name: String
     private let registry: MetricsRegistry
     private let counter: CounterID
     private let logger: Logger
-    /// Limits the lines. While the endpoint fails, every sign-in continues without it.
+    /// Limits the lines. While the endpoint fails, every sign-in causes one.
     private let line = SeldomLine()
 
-    /// - Parameter name: The provider's name, which begins each line.
+    /// - Parameter name: The provider's name, with which each line begins.
     init(name: String, _ registry: MetricsRegistry, logger: Logger = Logger(label: "sallyport")) {
         self.name = name
         self.registry = registry
@@ -18,7 +18,7 @@ final class UserInfoLog: Sendable {
         self.logger = logger
     }
 
-    /// - Parameter reason: The reason why there is no usable answer.
+    /// - Parameter reason: Why there is no usable answer.
     func note(_ reason: String) {
         self.registry.increment(self.counter)
         guard self.line.due() != nil else { return }

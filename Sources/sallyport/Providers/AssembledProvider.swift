@@ -8,27 +8,26 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The running parts of a provider, made from one configuration.
+/// A provider, ready to use.
 struct AssembledProvider: Sendable {
     let roles: ProviderRoles
-    /// The OpenID issuer. `nil` for a provider of another kind.
+    /// The OpenID issuer; `nil` for other kinds of providers.
     private(set) var issuer: OpenIDIssuer?
-    /// The values that determine how the issuer is reached and verified. `nil` if `issuer` is `nil`.
+    /// How the issuer is reached and verified; `nil` without an issuer.
     private(set) var origin: IssuerOrigin?
-    /// Kratos. `nil` for a provider of another kind.
+    /// Kratos; `nil` for other kinds of providers.
     private(set) var kratos: KratosProvider?
-    /// The endpoints whose requests are forwarded to the provider.
+    /// The endpoints that forward requests to the provider.
     private(set) var forwarding: [ForwardingEndpoint] = []
-    /// Returns true while the provider is known not to answer.
+    /// Returns true while the provider does not answer.
     private(set) var isAway: @Sendable () -> Bool = { false }
-    /// Called with the reason when the provider gives no usable answer.
+    /// Called if the provider gives no usable answer. The argument says what failed.
     fileprivate(set) var reportOutage: @Sendable (String) -> Void = { _ in }
 
     /// Makes the provider. Without settings, the result has no roles.
     ///
-    /// - Parameter former: The provider in the configuration that this one replaces. Its issuer is kept with its state,
-    ///   unless the new settings change how the issuer is reached or verified.
-    /// - Throws: `StartRefusal`, which names the setting at fault.
+    /// - Parameter former: The provider before a reload. Its issuer is kept unless its `origin` changes.
+    /// - Throws: `StartRefusal`, with the setting at fault.
     static func make(
         _ named: NamedProvider?,
         _ foundations: Foundations,
@@ -43,7 +42,7 @@ struct AssembledProvider: Sendable {
         return provider
     }
 
-    /// Makes the verifiers of `native_social`. Calls use the first provider's proxies.
+    /// Makes the verifiers of `native_social`. They use the proxies of the first provider.
     static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
         try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies
@@ -58,27 +57,25 @@ struct AssembledProvider: Sendable {
     }
 }
 
-/// A provider, with the parts that the hosts of its users use.
+/// A provider's realm, with what its hosts need.
 struct AssembledRealm: Sendable {
     let users: RealmUsers
     let realm: Realm
-    /// The provider's settings. `nil` if no provider is configured.
+    /// The provider's settings; `nil` if no provider is configured.
     let named: NamedProvider?
     let provider: AssembledProvider
-    /// Verifies the provider's access tokens. `nil` if the provider does not verify any.
+    /// Verifies access tokens of the provider; `nil` if they are not accepted.
     let tokens: (any ForeignTokens)?
-    /// Verifies the provider's refresh tokens. `nil` if the provider does not verify any.
+    /// Verifies refresh tokens of the provider; `nil` if they are not accepted.
     let refreshTokens: (any ForeignTokens)?
-    /// Logs values of users that cannot be sent in header fields.
+    /// Logs users' values that cannot be sent in header fields.
     let unfit: UnfitIdentities
 
     /// - Parameters:
-    ///   - named: The provider's settings. `nil` if no provider is configured.
+    ///   - named: The provider's settings; `nil` if no provider is configured.
     ///   - otherIssuers: The issuers of all other providers.
-    ///   - identity: The identity headers for apps.
-    ///   - clients: The registered OAuth clients.
-    ///   - former: The realms of the configuration that this one replaces.
-    /// - Throws: `StartRefusal`, which names the setting at fault.
+    ///   - former: The realms before a reload.
+    /// - Throws: `StartRefusal`, with the setting at fault.
     init(
         _ named: NamedProvider?,
         besides otherIssuers: Set<String>,
@@ -119,12 +116,12 @@ struct AssembledRealm: Sendable {
         self.refreshTokens = known(to: provider.roles.refreshTokens.map { [$0] } ?? [])
     }
 
-    /// True if the provider's users can sign in here.
+    /// True if users can sign in at this provider.
     var signsIn: Bool {
         self.provider.roles.password != nil || self.provider.roles.browser != nil || self.provider.kratos != nil
     }
 
-    /// Returns one realm per configured provider. Without providers there is one empty realm.
+    /// Returns one realm for each configured provider, or an empty realm if there are none.
     static func all(
         _ settings: Settings,
         _ identity: IdentityProfile,

@@ -27,7 +27,7 @@ extension AssembledProvider {
         )
     }
 
-    /// The endpoints whose requests are forwarded to Kratos.
+    /// The endpoints that forward requests to Kratos.
     private static var kratosEndpoints: [ForwardingEndpoint] {
         func passed(_ path: String, but answered: [String] = []) -> ForwardingEndpoint {
             let methods = KratosProvider.methods.filter { !answered.contains($0) }

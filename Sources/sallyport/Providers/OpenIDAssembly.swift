@@ -53,7 +53,7 @@ extension AssembledProvider {
         )
     }
 
-    /// Returns `tokens` with a provider for opaque access tokens, and a provider for the accepted refresh tokens.
+    /// Adds a verifier of opaque access tokens to `tokens`, and makes a verifier of refresh tokens.
     fileprivate static func introspection(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
@@ -90,11 +90,11 @@ extension AssembledProvider {
     }
 }
 
-/// The values that determine how an issuer is reached and verified. A reload keeps the issuer if they do not change.
+/// How an issuer is reached and verified. A reload keeps an issuer if this does not change.
 struct IssuerOrigin: Equatable {
     let issuer: String
     let algorithms: [String]
-    /// The content of `ca_file`. `nil` for the system's authorities.
+    /// The content of `ca_file`; `nil` for the system's authorities.
     let authorities: [UInt8]?
     let proxies: OutgoingProxies
 

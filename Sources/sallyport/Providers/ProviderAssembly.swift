@@ -4,16 +4,16 @@ import Providers
 import Settings
 import Vocabulary
 
-/// Makes and checks the providers of one kind.
+/// Makes and checks providers of one kind.
 struct ProviderAssembly: Sendable {
-    /// Makes the provider. Returns `nil` if the settings are of another kind.
+    /// Makes the provider; `nil` if the settings are of another kind.
     private let assemble: @Sendable (any ProviderSettings, ProviderSite) throws -> AssembledProvider?
-    /// Checks the provider over the network. Returns `nil` if the settings are of another kind.
+    /// Checks the provider over the network; `nil` if the settings are of another kind.
     private let check: @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]?
 
     /// - Parameters:
-    ///   - own: The type of the kind's settings.
-    ///   - check: Checks the provider. Not called for settings without a URL (`ProviderSettings.calledURL`).
+    ///   - own: The settings' type.
+    ///   - check: Checks a provider that has a URL (`ProviderSettings.calledURL`).
     init<Own: ProviderSettings>(
         _ own: Own.Type,
         assemble: @escaping @Sendable (Own, ProviderSite) throws -> AssembledProvider,
@@ -28,15 +28,15 @@ struct ProviderAssembly: Sendable {
 }
 
 extension ProviderAssembly {
-    /// One value for each kind of provider.
+    /// All kinds of providers.
     private static let all: [ProviderAssembly] = [.openID, .kratos, .oauth2, .introspection, .fixedUsers]
 
-    /// Returns the error for settings of a kind that `all` does not contain.
+    /// Returns the error for a kind that is missing in `all`.
     private static func missing(_ settings: any ProviderSettings) -> StartRefusal {
         StartRefusal(description: "this gateway has no provider of the kind \(type(of: settings).key)")
     }
 
-    /// Makes the provider of these settings.
+    /// Makes a provider of any kind.
     static func assemble(_ settings: any ProviderSettings, at site: ProviderSite) throws -> AssembledProvider {
         for kind in self.all {
             if let provider = try kind.assemble(settings, site) { return provider }
@@ -44,7 +44,7 @@ extension ProviderAssembly {
         throw self.missing(settings)
     }
 
-    /// Checks the provider of these settings over the network.
+    /// Checks a provider of any kind over the network.
     static func check(_ settings: any ProviderSettings, by check: ProviderCheck) async throws -> [Verdict] {
         for kind in self.all {
             if let verdicts = try await kind.check(settings, check) { return verdicts }
@@ -53,19 +53,18 @@ extension ProviderAssembly {
     }
 }
 
-/// The context for making a provider.
+/// What is needed to make a provider.
 struct ProviderSite: Sendable {
-    /// The clock for checking times in providers' tokens. Providers' clocks set these times. Unlike the store's clock,
-    /// this clock follows changes of the machine's clock.
+    /// The clock for times in providers' tokens. It follows changes of the machine's clock; the store's clock does not.
     static let clock = Clock.system
 
     /// The provider's name in log lines and errors.
     let place: String
     let foundations: Foundations
-    /// The provider in the configuration that the new one replaces. `nil` if the provider is new.
+    /// The provider before a reload; `nil` if there was none.
     let former: AssembledProvider?
     let proxies: OutgoingProxies
-    /// Called with the reason when the provider gives no usable answer.
+    /// Called if the provider gives no usable answer. The argument says what failed.
     let reportOutage: @Sendable (String) -> Void
 
     init(named: NamedProvider, foundations: Foundations, former: AssembledProvider?) {
@@ -76,7 +75,7 @@ struct ProviderSite: Sendable {
         self.reportOutage = OutageLog(name: self.place).note
     }
 
-    /// Makes the transport for the calls to a provider with these settings.
+    /// Makes the transport for calls to a provider.
     func transport(_ settings: some ProviderSettings) throws -> any CallTransport {
         try self.foundations.transport(
             caFile: settings.caFile,
@@ -87,7 +86,7 @@ struct ProviderSite: Sendable {
 }
 
 extension Foundations {
-    /// Makes a transport whose calls are counted in the metrics.
+    /// Makes a transport that counts its calls in the metrics.
     func transport(
         caFile: String? = nil,
         allowsPlainHTTP: Bool = false,

@@ -6,27 +6,27 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Logs when a provider becomes unusable or usable again, and reports it in the readiness checks.
+/// Logs when providers become unusable or usable again, and checks their readiness.
 ///
-/// Each issuer fetches its documents in the background without logging. This watch only reads the results.
+/// Issuers fetch their documents themselves. The watch only reads the results.
 final class ProviderWatch: Sendable {
     private enum Subject: String, CaseIterable {
         case metadata, endpoints, keys, sessions
     }
 
     private struct Watched {
-        /// The beginning of each line about the provider.
+        /// The text with which each line begins.
         let name: String
         let issuer: OpenIDIssuer?
         let kratos: KratosProvider?
-        /// True if the gateway is not ready until it has reached the provider, false if it does not wait. `nil` if it
-        /// waits only if users of some host cannot sign in without the provider.
+        /// Whether readiness depends on the provider; `nil` if it does only while some host has no other usable
+        /// provider.
         let isEssential: Bool?
-        /// For each of the provider's hosts, all other providers at which the host's users can sign in.
+        /// For each of the provider's hosts, the other providers at which users can sign in.
         let others: [[Realm]]
-        /// The last logged reason for each subject that is unavailable.
+        /// The reason that was last logged for each unavailable subject.
         var reasons: [Subject: String] = [:]
-        /// True if the metadata of this realm's issuer have been known at any time since the start.
+        /// True once the issuer's metadata were known, even before a reload.
         var wasKnown = false
     }
 
@@ -35,7 +35,7 @@ final class ProviderWatch: Sendable {
         var task: Task<Void, Never>?
     }
 
-    /// The interval between two checks.
+    /// How often to look.
     private static let interval = Duration.seconds(1)
 
     private let logger: Logger
@@ -45,9 +45,7 @@ final class ProviderWatch: Sendable {
         self.logger = logger
     }
 
-    /// Watches the providers of these realms instead of the previous ones.
-    ///
-    /// - Parameter hosts: The hosts that are served.
+    /// Watches the providers of these realms, and no others.
     func adopt(_ realms: [AssembledRealm], on hosts: [HostSettings]) {
         self.state.withLock { state in
             let former = state.providers
@@ -68,7 +66,7 @@ final class ProviderWatch: Sendable {
                 )
                 if let former = former[realm.realm] {
                     if issuer === former.issuer, kratos === former.kratos { watched.reasons = former.reasons }
-                    // The metadata may have arrived since the last check.
+                    // The metadata may have arrived after the last look.
                     watched.wasKnown = former.wasKnown || former.issuer?.isKnown == true
                 }
                 state.providers[realm.realm] = watched
@@ -90,12 +88,11 @@ final class ProviderWatch: Sendable {
         self.state.withLock { $0.task }?.cancel()
     }
 
-    /// The readiness checks, one for each provider with discovery.
+    /// The readiness checks of OpenID providers.
     ///
-    /// Once the metadata of any issuer of a realm have been known, the realm's check always passes. If a reload
-    /// configures an unreachable issuer, nobody can sign in, but existing sessions continue, so the gateway should get
-    /// requests. A check also passes if each of the provider's hosts has another usable provider, unless the settings
-    /// require the provider.
+    /// A check passes once metadata were known, even if a reload later configures an unreachable issuer: existing
+    /// sessions still work. It also passes if all hosts have another usable provider, unless the settings require this
+    /// one.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
         func isUsable(_ realm: Realm) -> Bool {
@@ -138,7 +135,7 @@ final class ProviderWatch: Sendable {
         self.settle(.keys, issuer.keys.failure, provider, realm) { reason in "its keys cannot be read: \(reason)" }
     }
 
-    /// Logs a new reason, or that a former reason no longer applies.
+    /// Logs a new reason, or that a reason no longer applies.
     private func settle(
         _ subject: Subject,
         _ reason: String?,

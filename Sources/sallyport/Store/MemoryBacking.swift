@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The store in this process's memory.
+/// The store in the process's memory.
 struct MemoryBacking: StoreBacking {
     let limiter: any RateLimiter
     let clock: Clock
@@ -19,11 +19,11 @@ struct MemoryBacking: StoreBacking {
     var store: any RecordStore { self.memory }
     var databaseSystem: String? { nil }
 
-    /// The only check passes even if the store is full, because signed-in users can continue, and no other gateway has
-    /// their sessions.
+    /// Passes even if the store is full: users who are signed in can continue, and only this gateway has their
+    /// sessions.
     var checks: [ReadinessCheck] { [(name: "store", ok: true, detail: self.room)] }
 
-    /// Describes where the records are and which limits are reached.
+    /// Says where the records are, and which limits are reached.
     private var room: String {
         var words = ["in this process's memory"]
         let store = self.memory

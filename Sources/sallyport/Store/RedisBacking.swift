@@ -6,7 +6,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The store in a Redis that gateways share, with its client, log lines and readiness checks.
+/// The store in Redis, with its client, log and readiness checks.
 final class RedisBacking: StoreBacking {
     let limiter: any RateLimiter
     private let redis: RedisStore
@@ -17,12 +17,12 @@ final class RedisBacking: StoreBacking {
     private let settings: RedisSettings
     private let clockSpread = ClockSpread()
 
-    /// Prepares the parts. Nothing connects before `start()`.
+    /// Makes the parts, without connecting.
     ///
     /// - Parameters:
-    ///   - lapsed: Called with each session that has expired.
-    ///   - clock: A monotonic clock for this process, and for Redis's records until Redis has reported its time.
-    /// - Throws: `StartRefusal`, which names the setting at fault.
+    ///   - lapsed: Called with each expired session.
+    ///   - clock: A monotonic clock. It is also the clock of the records until Redis has reported its time.
+    /// - Throws: `StartRefusal`, with the setting at fault.
     init(
         _ settings: RedisSettings,
         keys: ProcessKeys,
@@ -50,7 +50,7 @@ final class RedisBacking: StoreBacking {
                     journal.note(event)
                 }
             )
-            // `patience` limits how long the log waits for the reason why Redis does not answer.
+            // The short time limit keeps the log from waiting long for the reason of an outage.
             let check = try RedisCheck(
                 configuration,
                 settings,
@@ -79,13 +79,13 @@ final class RedisBacking: StoreBacking {
     var store: any RecordStore { self.redis }
     var databaseSystem: String? { "redis" }
 
-    /// Waits until each connection was tried once, successfully or not.
+    /// Connects. Returns when each connection was tried once, even without success.
     func start() async throws {
         try await self.redis.start()
         await self.watch.start()
     }
 
-    /// Returns true if the store's settings differ at most in the users and passwords of Redis.
+    /// Returns whether the settings differ at most in the users and passwords of Redis.
     func mayReload(_ former: StoreSettings, _ new: StoreSettings) -> Bool {
         guard let one = former.redis, let other = new.redis else { return former == new }
         var same = new
@@ -93,7 +93,7 @@ final class RedisBacking: StoreBacking {
         return former == same && Self.isSame(apartFromCredentials: one, other)
     }
 
-    /// Returns true if the Redis settings differ at most in the users and passwords of their URLs.
+    /// Returns whether the settings differ at most in the users and passwords in their URLs.
     private static func isSame(apartFromCredentials one: RedisSettings, _ other: RedisSettings) -> Bool {
         var same = other
         same.url = one.url
@@ -103,8 +103,7 @@ final class RedisBacking: StoreBacking {
         return first.isSame(apartFromCredentials: second)
     }
 
-    /// Authenticates with the users and passwords of these settings. Nothing else differs from the settings at the
-    /// start (`mayReload`).
+    /// Starts to use the users and passwords in the new settings.
     func adopt(_ settings: StoreSettings) {
         guard let redis = settings.redis, let configuration = try? RedisConfiguration(url: redis.url) else { return }
         guard configuration != self.client.connector.current else { return }
@@ -114,20 +113,20 @@ final class RedisBacking: StoreBacking {
 
     func followClock(_ spread: @escaping @Sendable () async -> Void) { self.clockSpread.follow(spread) }
 
-    /// Starts to compare this gateway's secrets with the secrets of other gateways.
+    /// Starts to compare this gateway's secrets with those of other gateways.
     func join() async { await self.secretWatch.start() }
 
-    /// Waits for the answers to commands under way, then closes.
+    /// Waits for answers to commands under way, then closes the connections.
     func stop() async {
         await self.watch.shutDown()
         await self.secretWatch.shutDown()
         try? await self.redis.shutDown()
     }
 
-    /// Does nothing, because Redis removes expired records itself.
+    /// Does nothing: Redis itself removes expired records.
     func collectExpired() {}
 
-    /// The clock that all gateways of this Redis share.
+    /// Redis's clock, shared by all gateways.
     var clock: Clock { self.client.clock }
 
     // MARK: Readiness
@@ -149,10 +148,9 @@ final class RedisBacking: StoreBacking {
         let dangers = unsafe + forgetful
         return [
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
-            // If writes are refused, users cannot sign in and transfers fail, so the gateway is not ready, although
-            // sessions can be read. `NOREPLICAS` is also the only sign of an isolated primary. Its gateways must not
-            // get requests that other gateways can serve. The primary is retried even without requests, so idle
-            // gateways recover.
+            // Sessions can still be read, but users cannot sign in. `NOREPLICAS` may mean that the primary is isolated,
+            // and that only other gateways can serve. The primary is retried even without requests, so an idle gateway
+            // recovers.
             (
                 "store_writes", refusals.isEmpty,
                 refusals.isEmpty
@@ -164,7 +162,7 @@ final class RedisBacking: StoreBacking {
                 knowsTime
                     ? "every event loop uses the store's time" : "the event loops do not know the store's time yet"
             ),
-            // Only the later gateway is not ready. A gateway with a wrong secret must not take earlier gateways down.
+            // Only the gateway that joined later is not ready: a wrong secret must not take the others down.
             (
                 "store_secrets", strangers.earlier == 0,
                 RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"
@@ -236,7 +234,7 @@ extension RedisStatus {
     /// The number of established connections, at most one for each event loop and primary.
     fileprivate var upCount: Int { self.nodes.reduce(0) { $0 + $1.connectedLoops } }
 
-    /// The number of missing connections. Until a primary is found, one is missing for each event loop.
+    /// The number of missing connections. While no primary is known, one for each event loop.
     fileprivate var downCount: Int { self.loops * max(self.nodes.count, 1) - self.upCount }
 }
 

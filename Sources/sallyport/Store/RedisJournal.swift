@@ -5,12 +5,12 @@ import RedisStore
 import Synchronization
 import Vocabulary
 
-/// Logs changes in the state of Redis and of the connections to it. Single failures are not logged.
+/// Logs changes in the state of Redis and its connections. Single failures are not logged.
 final class RedisJournal: Sendable {
     private struct State {
         var primaryChanges = 0
         var restoredEnds = 0
-        /// The dangers of each primary that were last logged.
+        /// The dangers that were last logged, by server.
         var dangers: [RedisEndpoint: [String]] = [:]
         var changedAt: UnixTime?
     }
@@ -19,7 +19,7 @@ final class RedisJournal: Sendable {
     private let audit: AuditStream
     private let clock: Clock
     private let state = Mutex(State())
-    /// Limits the lines about unconfirmed writes, because any request may cause such a line.
+    /// Limits the lines about unconfirmed writes. Any request may cause one.
     private let shortage: SeldomLine
 
     init(logger: Logger, audit: AuditStream, clock: Clock) {
@@ -29,26 +29,26 @@ final class RedisJournal: Sendable {
         self.shortage = SeldomLine(clock: clock)
     }
 
-    /// The number of failovers and restarts that this gateway has noticed.
+    /// The number of failovers and restarts that this gateway noticed.
     var primaryChanges: Int { self.state.withLock { $0.primaryChanges } }
 
-    /// The number of sign-outs that were written again to primaries that had lost them.
+    /// The number of sign-outs that a primary had lost and that were written again.
     var restoredEnds: Int { self.state.withLock { $0.restoredEnds } }
 
-    /// Returns the time until all tokens with this lifetime from before the last change of the primary have expired.
+    /// Returns how long tokens with this lifetime may still exist from before the last change of the primary.
     func quarantine(of lifetime: Duration) -> Duration {
         guard let changedAt = self.state.withLock({ $0.changedAt }) else { return .zero }
         return min(max(lifetime - self.clock.now().since(changedAt), .zero), lifetime)
     }
 
-    /// Logs an event of the client. Callable from any thread; never blocks.
+    /// Logs an event. Callable on any thread; never blocks.
     func note(_ event: RedisEvent) {
         switch event {
         case .nodeUp(let endpoint): self.log(.info, "connected", endpoint)
         case .nodeDown(let endpoint, let cause):
             self.log(.warning, "the last connection was lost: \(RedisMessages.cause(cause))", endpoint)
         case .refused(let endpoint, let error):
-            // The whole reply is never logged, because it may quote what was sent.
+            // The reply itself is not logged, because it may quote what was sent.
             let code: Logger.Metadata = ["code": "\(error.code)"]
             self.log(.error, "it refuses to serve: \(RedisMessages.refusal(error))", endpoint, code)
         case .writesRefused(let endpoint, let error):
@@ -100,7 +100,7 @@ final class RedisJournal: Sendable {
         self.logger.log(level: level, "redis: \(words)", metadata: metadata)
     }
 
-    /// Logs whether other gateways of this Redis have other secrets.
+    /// Logs whether gateways without a common secret use this Redis.
     func note(_ strangers: SecretRegister.Strangers) {
         guard let words = RedisMessages.strangers(strangers) else {
             return self.log(.info, "all gateways share a secret again")
@@ -119,11 +119,11 @@ final class RedisJournal: Sendable {
         self.audit.emit(AuditEvent(.storePrimaryChanged, code: .warning, details: details))
     }
 
-    /// Logs the settings and states that make a server unsafe, again only if their number changes.
+    /// Logs the dangers of a server, if their number has changed.
     private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
         let dangers = RedisMessages.dangers(facts)
         let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []
-        // A change of only the numbers in the texts is not logged again.
+        // The texts contain numbers that change all the time.
         guard dangers.isEmpty != known.isEmpty || dangers.count != known.count else { return }
         if dangers.isEmpty {
             self.log(.info, "it is safe again: no keys are evicted, and saving works", endpoint)

@@ -4,37 +4,35 @@ import RedisStore
 import Synchronization
 import Vocabulary
 
-/// Determines why Redis cannot be used, for the log and the readiness checks.
+/// Finds out why Redis cannot be used, for the log and the readiness checks.
 ///
-/// A gateway starts even if Redis is unavailable, and retries connecting without logging each try. While a connection
-/// is missing, the checks of `check --network` run over separate connections: at once, and then every five seconds,
-/// because the reason may change.
+/// While a connection is missing, the checks of `check --network` run at once and then every five seconds.
 ///
-/// A usable Redis may deny some commands (ACL). As in `check --network`, each right that the gateway needs is therefore
-/// tested: at the start, every ten seconds, and within a second after a denied command.
+/// A Redis that can be used may still deny some commands (ACL). The needed rights are tested at the start, every ten
+/// seconds, and within a second after a command was denied.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?
         var since: ContinuousClock.Instant?
-        /// The time of the next checks.
+        /// When to check next.
         var next = ContinuousClock.now
         var task: Task<Void, Never>?
         var rights = Rights()
     }
 
     private struct Rights {
-        /// The missing rights, in words.
+        /// Describes the missing rights.
         var lack: String?
         var since: ContinuousClock.Instant?
-        /// The time of the next test.
+        /// When to test next.
         var next = ContinuousClock.now
         /// The number of denied commands at the last test.
         var denials = 0
-        /// The time until which a denied command is reported even if no right is found to be missing.
+        /// Until then, a denied command is reported even if no right seems to be missing.
         var doubtedUntil: ContinuousClock.Instant?
     }
 
-    /// The interval at which the state of the connections is read. Reading it sends nothing.
+    /// How often to read the state of the connections. Reading it sends nothing.
     private static let interval = Duration.seconds(1)
     private static let pause = Duration.seconds(5)
     private static let rightsPause = Duration.seconds(10)
@@ -48,20 +46,20 @@ final class RedisWatch: Sendable {
     /// Limits the repeated lines about missing rights.
     private let reminder = SeldomLine(clock: .steady())
 
-    /// - Parameter check: Runs the checks. Its patience limits the delay of log lines.
+    /// - Parameter check: Runs the checks. Its time limit delays log lines.
     init(_ client: RedisClient, check: RedisCheck, logger: Logger) {
         self.client = client
         self.check = check
         self.logger = logger
     }
 
-    /// The reason why Redis cannot be used, and its correction. `nil` if it can be used or the reason is not known yet.
+    /// Why Redis cannot be used, and what to do; `nil` if it can be used or the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
-    /// The rights that the gateway's user lacks, and how to grant them. `nil` if no right is known to be missing.
+    /// Which rights are missing, and how to grant them; `nil` if none is known to be missing.
     var missingRights: String? { self.state.withLock { $0.rights.lack } }
 
-    /// Starts the watch. If Redis is connected, tests the rights once before it returns.
+    /// Starts the watch. If Redis is connected, tests the rights before it returns.
     func start() async {
         if self.client.status.isConnected { await self.lookAtRights() }
         let task = Task {
@@ -74,12 +72,12 @@ final class RedisWatch: Sendable {
         self.state.withLock { $0.task = task }
     }
 
-    /// Authenticates with the users and passwords of another configuration from now on.
+    /// Starts to use the users and passwords in another configuration.
     func adoptCredentials(of configuration: RedisConfiguration) {
         self.check.connector.adoptCredentials(of: configuration)
     }
 
-    /// Stops after the current check.
+    /// Stops the watch after the current check.
     func shutDown() async {
         let task = self.state.withLock { $0.task }
         task?.cancel()
@@ -92,7 +90,7 @@ final class RedisWatch: Sendable {
         guard !self.client.status.isConnected else { return self.settle() }
         guard self.state.withLock({ $0.next }) <= .now else { return }
         let obstacles = await self.check.obstacles()
-        // Redis may have become available during the checks. Connections may be missing although no obstacle was found.
+        // The checks take time: Redis may be connected by now.
         guard !obstacles.isEmpty, !Task.isCancelled, !self.client.status.isConnected else { return }
         let reason = obstacles.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
         let isNew = self.state.withLock { state in
@@ -101,7 +99,7 @@ final class RedisWatch: Sendable {
             state.since = state.since ?? .now
             return state.reason != reason
         }
-        // `RedisJournal` already logs a primary that refuses to serve.
+        // `RedisJournal` logs primaries that refuse to serve.
         guard isNew, !self.client.status.nodes.contains(where: { $0.refusal != nil }) else { return }
         for obstacle in obstacles {
             self.logger.error(
@@ -142,7 +140,7 @@ final class RedisWatch: Sendable {
             state.rights.next = .now + Self.rightsPause
             state.rights.denials = denials
             if wasDenied { state.rights.doubtedUntil = .now + Self.rightsPause }
-            // A missing right explains the denied command, even a right that the gateway does not strictly need.
+            // Any missing right explains the denied command.
             if lack != nil || missing.lacksCourtesy {
                 state.rights.doubtedUntil = nil
             } else if former.lack == nil || former.lack == Self.unexplained,

@@ -6,14 +6,14 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Chooses the store by the settings. No other code depends on the kind of the store.
+/// Chooses the store by the settings. All other code is independent of this choice.
 enum StoreChoice {
-    /// Returns the store of these settings. It does not connect before `start()`.
+    /// Returns the store. It connects when started.
     ///
     /// - Parameters:
-    ///   - audit: Receives an event for each expired session. Omitted by commands.
-    ///   - logger: Receives the store's log lines. Omitted by commands, which report failures themselves.
-    /// - Throws: `StartRefusal`, which names the setting at fault.
+    ///   - audit: Receives an event for each expired session.
+    ///   - logger: Receives the store's log lines.
+    /// - Throws: `StartRefusal`, with the setting at fault.
     static func backing(
         _ settings: StoreSettings,
         sessions: SessionSettings = SessionSettings(),
@@ -49,7 +49,7 @@ enum StoreChoice {
         return MemoryBacking(store, clock: clock)
     }
 
-    /// Checks the servers of the store. Returns `nil` if the store has no servers.
+    /// Checks the servers of the store; `nil` if it has no servers.
     static func verdicts(on settings: StoreSettings) async throws -> [Verdict]? {
         guard let redis = settings.redis else { return nil }
         return try await RedisCheck.verdicts(on: redis)
@@ -57,7 +57,7 @@ enum StoreChoice {
 }
 
 extension AuditEvent {
-    /// Makes the event of an expired session. `nil` for an access token, because its client gets a new access token.
+    /// Makes the event of an expired session; `nil` for an access token, because its client gets a new one.
     fileprivate init?(_ lapse: SessionLapse) {
         guard lapse.session.access == nil else { return nil }
         self.init(

@@ -9,11 +9,11 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Sends spans to a collector in a separate task, one batch at a time over one connection. No request waits for this.
+/// Sends spans to a collector, one batch at a time. Requests never wait for it.
 final class TraceExporter: Sendable {
-    /// The maximum size of an answer in bytes (OTLP: 4 MiB).
+    /// The maximum size of an answer in bytes, as in OTLP.
     private static let answerLimit = 4 << 20
-    /// The limits of the time to send the last spans when the gateway stops. After a full drain, `least` applies.
+    /// The minimum and maximum time for the last spans when the gateway stops.
     private static let lastWords = (most: Duration.seconds(5), least: Duration.seconds(1))
 
     let queue: SpanQueue
@@ -28,10 +28,12 @@ final class TraceExporter: Sendable {
     private let wake: AsyncStream<Void>.Continuation
     private let isStopping = Atomic(false)
     private let task = Mutex<Task<Void, Never>?>(nil)
-    /// The pause before a batch is retried.
+    /// The current pause between two attempts.
     private let pausing = Mutex<Task<Void, any Error>?>(nil)
 
-    /// - Throws: `StartRefusal` for an unusable certificate or key file.
+    /// `nil` if tracing is off.
+    ///
+    /// - Throws: `StartRefusal` if a certificate or key file cannot be used.
     init?(_ settings: Settings, client: CallClient, logger: Logger) throws {
         let telemetry = settings.telemetry
         let sampler = TraceSampler(ratio: telemetry.share, followsParent: telemetry.sampler.followsParent)
@@ -65,7 +67,7 @@ final class TraceExporter: Sendable {
         self.queue = SpanQueue(capacity: telemetry.queueSize, batch: telemetry.batchSize) { wake.yield() }
     }
 
-    /// Returns the resource attributes. Attributes in the settings replace detected attributes.
+    /// Returns the resource attributes. Attributes in the settings take precedence over detected ones.
     private static func resource(_ settings: TelemetrySettings) -> [(name: String, value: String)] {
         var attributes = [(name: "service.name", value: settings.serviceName)]
         attributes += settings.attributes.map { ($0.name, $0.value) }
@@ -94,9 +96,9 @@ final class TraceExporter: Sendable {
         return parts.joined(separator: "-")
     }
 
-    /// Returns the profile for traces of the event loops.
+    /// Returns the tracing profile for event loops.
     ///
-    /// - Parameter system: The `db.system.name` of the session store. `nil` if the store is in this process.
+    /// - Parameter system: The `db.system.name` of the session store; `nil` for a store in this process.
     func profile(storeSystem system: String?) -> TraceProfile {
         TraceProfile(
             sampler: TraceSampler(ratio: self.settings.share, followsParent: self.settings.sampler.followsParent),
@@ -114,10 +116,9 @@ final class TraceExporter: Sendable {
         self.task.withLock { $0 = Task { await self.run() } }
     }
 
-    /// Sends the waiting spans, then ends the task. Later spans are dropped.
+    /// Sends the waiting spans, and ends the task. Later spans are dropped.
     ///
-    /// - Parameter deadline: The end of the gateway's drain time. The task ends at most a second later, even if the
-    ///   collector does not answer.
+    /// - Parameter deadline: The end of the gateway's drain. The task ends at most a second later.
     func stop(until deadline: ContinuousClock.Instant) async {
         let limit = min(max(deadline - .now, Self.lastWords.least), Self.lastWords.most)
         let former = self.queue.lost(.failed)
@@ -141,11 +142,11 @@ final class TraceExporter: Sendable {
     private func run() async {
         var lastSent = ContinuousClock.now - self.settings.batchDelay
         var rest = ExportRest()
-        // The number of dropped spans that the log has reported.
+        // The number of dropped spans that were logged.
         var toldFull: UInt64 = 0
         for await _ in self.wakeUps {
             let isLast = self.isStopping.load(ordering: .relaxed)
-            // While the collector is given a rest, spans wait in the queue.
+            // During a pause that the collector asked for, spans wait in the queue.
             if rest.isOn(at: .now), !isLast { continue }
             let isDue = isLast || ContinuousClock.now - lastSent >= self.settings.batchDelay
             while !Task.isCancelled {
@@ -164,13 +165,13 @@ final class TraceExporter: Sendable {
     private enum Outcome {
         case taken(PartialSuccess)
         case refused(String)
-        /// `after` is `nil` if the collector does not say when to retry.
+        /// `after` is the collector's `Retry-After`; `nil` if it sends none.
         case later(String, after: Duration?)
     }
 
-    /// Sends a batch, with retries, until the collector accepts or rejects it or the export timeout ends.
+    /// Sends a batch until the collector accepts or rejects it, or the export timeout ends.
     ///
-    /// - Returns: The pause that the collector requests, if it is longer than a batch may wait. `nil` otherwise.
+    /// - Returns: The collector's `Retry-After` if it exceeds the timeout; `nil` otherwise.
     private func send(_ batch: [SpanBuffer]) async -> Duration? {
         let body = self.request.body(batch)
         let deadline = ContinuousClock.now + self.settings.exportTimeout
@@ -195,7 +196,7 @@ final class TraceExporter: Sendable {
             case .later(let detail, let after):
                 self.notify("the collector does not accept traces", ["detail": "\(detail)"])
                 let wait = pauses.take(asked: after)
-                // A gateway that stops does not wait for an unavailable collector.
+                // A gateway that stops does not wait for the collector.
                 guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
                     self.queue.giveBack(batch, lost: .max, .failed)
                     return after
@@ -205,7 +206,7 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// Waits for this time, or until the gateway stops.
+    /// Waits, but no longer than until the gateway stops.
     private func pause(for wait: Duration) async {
         let pause = Task { try await Task.sleep(for: wait) }
         self.pausing.withLock { $0 = pause }
@@ -221,7 +222,7 @@ final class TraceExporter: Sendable {
         var call = OutgoingCall("POST", self.url, fields: self.fields, bodyLimit: Self.answerLimit)
         call.longBody = body
         call.timeLimit = self.settings.timeout
-        // Retrying is harmless, because a collector recognizes repeated spans by their ids.
+        // Collectors recognize repeated spans by their ids.
         call.isHarmlessTwice = true
         do throws(CallError) {
             let answer = try await self.transport.send(call)
@@ -235,7 +236,7 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// Logs newly dropped spans. They arrived faster than the collector accepts spans.
+    /// Logs how many spans were dropped since the last such line.
     private func logDropped(_ told: inout UInt64) {
         let dropped = self.queue.lost(.queueFull)
         guard dropped > told else { return }
@@ -246,7 +247,7 @@ final class TraceExporter: Sendable {
         told = dropped
     }
 
-    /// - Returns: True if the line was logged. False if a line was logged within the last minute.
+    /// - Returns: False if another line was logged within the last minute.
     @discardableResult
     private func notify(_ line: Logger.Message, _ metadata: Logger.Metadata) -> Bool {
         guard let unsaid = self.failures.due() else { return false }
