@@ -4,8 +4,8 @@ import Vocabulary
 
 /// The text that pages show for an account.
 package enum AccountText {
-    /// Returns the name that the user knows the account by. A name that the user chose is followed by the account's id,
-    /// and an unverified address is not shown. Such a name or address could be another account's.
+    /// Returns the email address unless it is unverified, otherwise the user name with the account's id. Users can
+    /// choose their names, and an unverified address can belong to someone else.
     package static func of(_ identity: Identity) -> String {
         let claims = UserInfoClaims.claims(of: identity, scopes: ["email", "profile"])
         let id = identity.id

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Answers that the gateway's endpoints share. Caches must not store them, and browsers must not sniff their type.
+/// Answers that the gateway's endpoints share. Caches must not store them.
 extension EndpointResponse {
     private static let always: [(name: String, value: String)] = [
         ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
@@ -33,13 +33,13 @@ extension EndpointResponse {
         )
     }
 
-    /// Returns a page that runs only its own script. By default, no page may frame it.
+    /// Returns an HTML page. Its content security policy permits only the inline style and script with these digests.
     ///
     /// - Parameters:
     ///   - styleDigest: The SHA-256 digest of the page's inline style in padded base64. `nil` if the page has no style.
     ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if there is no script.
     ///   - hasImages: Whether the page has embedded images.
-    ///   - framing: The sites that may show the page in a frame. A page with a form must allow none.
+    ///   - framing: The sites that may show the page in a frame. Use `.nobody` for a page with a form (clickjacking).
     package static func html(
         _ status: Int,
         _ page: String,
@@ -50,8 +50,7 @@ extension EndpointResponse {
         fields: [(name: String, value: String)] = [],
         reason: Reason? = nil
     ) -> EndpointResponse {
-        // No `form-action`: browsers also apply it to redirects after the post, and an app may redirect the user from
-        // `return_to` to another host. A page with escaped text and no foreign script does not need it.
+        // No `form-action`: it also applies to redirects after the post, and `return_to` may lead to another host.
         let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
         let script = scriptDigest.map { "; script-src 'sha256-\($0)'" } ?? ""
         let images = hasImages ? "; img-src data:" : ""
@@ -59,7 +58,7 @@ extension EndpointResponse {
             switch framing {
             case .nobody: ("'none'", "DENY")
             case .ownOrigin: ("'self'", "SAMEORIGIN")
-            // `X-Frame-Options` cannot name an origin, and browsers that read both fields would refuse the frame.
+            // `X-Frame-Options` cannot name an origin. `frame-ancestors` alone permits the frame.
             case .origin(let origin): (origin, nil)
             }
         let frames: [(name: String, value: String)] = frameOptions.map { [("x-frame-options", $0)] } ?? []
@@ -71,8 +70,8 @@ extension EndpointResponse {
                     "content-security-policy",
                     "default-src 'none'\(style)\(script)\(images); base-uri 'none'; frame-ancestors \(ancestors)"
                 ),
-                // Not `no-referrer`: with it, the page's own form is posted with `Origin: null` (Fetch, "append a
-                // request `Origin` header"). The same-origin check could not distinguish it from another site's form.
+                // With `no-referrer`, browsers post the page's form with `Origin: null` (Fetch, "append a request
+                // `Origin` header"). Without `Sec-Fetch-Site`, the same-origin check needs the real origin.
                 ("referrer-policy", "same-origin"),
             ] + frames + Self.always + fields,
             body: Array(page.utf8),
@@ -80,7 +79,7 @@ extension EndpointResponse {
         )
     }
 
-    /// Returns an answer with a text for operators and developers. Caches must not store it.
+    /// Returns a plain-text answer for operators and developers.
     package static func text(_ status: Int, _ text: String) -> EndpointResponse {
         EndpointResponse(
             status: status,
@@ -89,8 +88,9 @@ extension EndpointResponse {
         )
     }
 
-    /// Returns a 303 redirect to a path on this host or to a URL from the configuration. The browser follows it with
-    /// GET, even after a POST (RFC 9700 4.12).
+    /// Returns a 303 redirect. Browsers follow it with GET, even after a POST (RFC 9700 4.12).
+    ///
+    /// - Parameter location: A path on this host or a URL from the configuration.
     package static func seeOther(
         _ location: String,
         fields: [(name: String, value: String)] = [],

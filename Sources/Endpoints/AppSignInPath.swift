@@ -1,25 +1,24 @@
 import Pages
 import Vocabulary
 
-/// The page where a browser begins to sign in for a native app. It is the gateway's own page, because only the gateway
-/// can set the cookie that binds the browser to its sign-in.
+/// The page where a native app's sign-in begins in the browser. Its cookie binds the sign-in to the browser.
 enum AppSignInPath {
     static let path = "/.sallyport/app"
     static let flow = "flow"
     static let returnTo = "return_to"
     static let provider = "provider"
 
-    /// Returns the absolute URL of the page to which an app sends its user's browser.
+    /// Returns the absolute URL of the page.
     ///
     /// - Parameters:
-    ///   - request: The app's request, which was sent to this host.
-    ///   - returnTo: The URL that the browser returns to. `nil` for the URL that the flow names.
-    ///   - provider: The provider to sign in at. `nil` for the only provider, or the one that the user chooses.
+    ///   - request: The app's request to this host.
+    ///   - returnTo: The app's URL that the browser opens after sign-in. `nil` for the flow's own URL.
+    ///   - provider: The provider to sign in at. `nil` to let the user choose if there are several.
     static func url(on request: EndpointRequest, flow: String, returnTo: String?, provider: String? = nil) -> String {
         request.origin + request.design.path(self.target(flow: flow, returnTo: returnTo, provider: provider))
     }
 
-    /// Returns the page's path and query on its host, without the prefix that a proxy may add.
+    /// Returns the page's path and query, without the design's path prefix.
     static func target(flow: String, returnTo: String?, provider: String? = nil) -> String {
         var parameters = [(name: self.flow, value: flow)]
         if let returnTo { parameters.append((self.returnTo, returnTo)) }
@@ -27,9 +26,7 @@ enum AppSignInPath {
         return "\(self.path)?\(FormText.encoded(parameters))"
     }
 
-    /// Returns an app's URL with a code appended to the query. The URL's own path and query are not changed.
-    ///
-    /// - Parameter names: The query parameters that carry the code.
+    /// Returns `returnTo` with `code` appended to its query, once for each name in `names`.
     static func back(to returnTo: String, code: Secret, in names: [String]) -> String {
         let code = String(decoding: code.bytes, as: UTF8.self)
         let start =

@@ -1,10 +1,9 @@
 package import Vocabulary
 
-/// The parameters of a POST: `application/json` (an object) or `application/x-www-form-urlencoded`.
+/// The parameters of a POST: a JSON object or `application/x-www-form-urlencoded`.
 ///
-/// The SDKs of Auth0 and Kratos send JSON, OAuth libraries and browsers send forms. Media type parameters such as
-/// `charset` are allowed. A repeated parameter makes the whole body malformed (RFC 6749 3.1). A parameter without a
-/// value is treated as absent (RFC 6749 3.2). So is `null` in JSON, which auth0-python sends for unset values.
+/// A repeated parameter makes the body malformed (RFC 6749 3.1). An empty parameter is treated as absent (RFC 6749
+/// 3.2), and so is `null` in JSON.
 package struct BodyParameters: Sendable {
     /// The reason why a body cannot be read.
     package enum Failure: Error, Sendable, Equatable {
@@ -33,8 +32,8 @@ package struct BodyParameters: Sendable {
 
     /// - Parameters:
     ///   - accepting: The media types that the endpoint accepts.
-    ///   - readsJSONAsForm: Whether a JSON object may be labelled as a form, as auth0-python 6 does in pushed requests.
-    ///     No form begins with a brace, because forms escape braces.
+    ///   - readsJSONAsForm: Whether to accept JSON with the media type of a form, as auth0-python 6 sends in pushed
+    ///     requests. A form never begins with `{`, because forms escape braces.
     package init(
         _ request: EndpointRequest,
         accepting: [Encoding] = [.json, .form],
@@ -63,7 +62,7 @@ package struct BodyParameters: Sendable {
     /// The names of all parameters that have a value, sorted.
     package var names: [String] { self.members.keys.sorted() }
 
-    /// The parameter's value. A JSON value may be of any type except `null`.
+    /// The parameter's value: a string in a form, any type except `null` in JSON.
     package subscript(name: String) -> JSONValue? { self.members[name] }
 
     /// Returns the parameter's text. `nil` if the parameter is absent, empty or not a string.

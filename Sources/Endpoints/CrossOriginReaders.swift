@@ -1,16 +1,14 @@
 import Vocabulary
 
-/// The origins whose scripts may read an endpoint's answers (Fetch 3.2). These scripts cannot use the browser's
-/// cookies. They send tokens from the user or from an earlier answer.
+/// The origins whose scripts may read an endpoint's answers (CORS, Fetch 3.2). Scripts may send tokens, never cookies.
 package struct CrossOriginReaders: Sendable {
-    /// Whether scripts of `origin` may read the answers. `nil` if scripts of every origin may read them.
+    /// Whether scripts of `origin` may read the answers. `nil` if scripts of every origin may.
     private let rule: (@Sendable (_ origin: String) -> Bool)?
 
-    /// Scripts of every origin. The answer must be public.
+    /// Every origin. Only for endpoints with public answers.
     package static let everyone = CrossOriginReaders(rule: nil)
 
-    /// Returns readers that are scripts of the origins that `admits` accepts. The closure gets whole origins, as
-    /// browsers write them (`WebOrigin`).
+    /// Returns the origins that `admits` accepts. `admits` gets each origin in the form of `WebOrigin.text`.
     package static func some(_ admits: @escaping @Sendable (_ origin: String) -> Bool) -> CrossOriginReaders {
         CrossOriginReaders(rule: admits)
     }
@@ -19,12 +17,12 @@ package struct CrossOriginReaders: Sendable {
         WebOrigin(origin.utf8).flatMap { self.rule?($0.text) } ?? false
     }
 
-    /// Returns the fields for every answer to a request from `origin`, successful or not.
+    /// Returns the CORS fields for every answer to a request from `origin`, including refusals.
     package func fields(for origin: String?) -> [(name: String, value: String)] {
         guard self.rule != nil else {
             return [("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin")]
         }
-        // Needed even if the origin is not admitted: a cache must not give that answer to an admitted origin.
+        // Rejected origins get `Vary`, too: a cache must not serve their answer to an admitted origin.
         let vary = (name: "vary", value: "Origin")
         guard let origin, self.admits(origin) else { return [vary] }
         return [
@@ -36,9 +34,7 @@ package struct CrossOriginReaders: Sendable {
         ]
     }
 
-    /// Returns the answer to a preflight, without the fields of `fields(for:)`.
-    ///
-    /// - Parameter methods: The methods of the endpoint.
+    /// Returns the answer to a preflight. The caller adds `fields(for:)`.
     package func preflight(from origin: String?, methods: [String], requestID: String?) -> EndpointResponse {
         if self.rule != nil, !(origin.map(self.admits) ?? false) {
             return .problem(.requestCrossSite, requestID: requestID)
@@ -48,7 +44,7 @@ package struct CrossOriginReaders: Sendable {
             fields: [
                 ("access-control-allow-methods", methods.joined(separator: ", ")),
                 (
-                    // `*` does not include Authorization.
+                    // `*` would not allow `Authorization`.
                     "access-control-allow-headers",
                     self.rule == nil ? "*" : "Authorization, Content-Type, DPoP, X-Session-Token, Auth0-Client"
                 ),

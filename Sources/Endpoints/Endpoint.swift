@@ -4,7 +4,7 @@ package import Pages
 package import Settings
 package import Vocabulary
 
-/// A request to one of the gateway's own endpoints after strict parsing. It is a copy, independent of the connection.
+/// A request to one of the gateway's own endpoints. It is a copy, independent of the connection.
 package struct EndpointRequest: Sendable {
     /// The method as sent, e.g. `GET`.
     package var method: String
@@ -14,28 +14,28 @@ package struct EndpointRequest: Sendable {
     package var pathParameters: [(name: String, value: String)]
     /// Query parameters in order, percent-decoded (`+` is a space).
     package var query: [(name: String, value: String)]
-    /// The query as sent, for values that a proxy has not encoded (`UnencodedURL`).
+    /// The query as sent. A proxy may have put an unencoded URL into it (`UnencodedURL`).
     package var rawQuery = ""
-    /// Fields in order, names in lower case, values as sent. Credential fields are only in `credentials`.
+    /// Fields in order, names in lower case, values as sent. Credential fields are in `credentials` instead.
     package var fields: [(name: String, value: String)]
     package var credentials: PresentedCredentials
-    /// Method, target and fields as sent, each on a line, for an endpoint that acts as an app (`Endpoint.isApp`).
+    /// The method, the target and all fields as sent, one per line. `nil` unless `Endpoint.isApp` is set.
     package var head: String?
-    /// The parts for the provider in addition to `fields` and `body`. `nil` unless `Endpoint.passesOn` is set.
+    /// The target and credentials for the provider. `nil` unless `Endpoint.passesOn` is set.
     package var passedOn: PassedOn?
     package var body: [UInt8]
     /// The client's address, as the peer or a trusted proxy reports it.
     package var address: IPAddress
-    /// The client's certificate from the TLS handshake. `nil` if none exists, or if a proxy asks for the client.
+    /// The client's TLS certificate. `nil` if the client has none, or if a trusted proxy sent the request.
     package var certificate: ClientCertificate?
     /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
     /// `host[:port]` of the `public_url` under which the request arrived. Web sessions are bound to it.
     package var authority: String
-    /// The requests with which browsers send the cookies that the answer sets.
+    /// The cookie attributes for this host.
     package var cookieReach: CookieReach
     package var requestID: String
-    /// The design of the answer if it is a page.
+    /// The design of the gateway's pages.
     package var design: PageDesign
 
     package init(
@@ -91,12 +91,12 @@ package struct EndpointRequest: Sendable {
     }
 }
 
-/// The parts of a request that are passed on to the provider as the client sent them.
+/// The target and credentials of a request that the gateway passes on to the provider.
 package struct PassedOn: Sendable {
     /// The path, with the query if there is one.
     package var target: String
-    /// `Cookie` without the gateway's cookies, `Authorization` and `X-Session-Token`. Only the provider may get these
-    /// fields.
+    /// The fields `Authorization`, `X-Session-Token` and `Cookie` (without the gateway's cookies), for the provider
+    /// only.
     package var credentials: [(name: String, value: String)]
 
     package init(target: String, credentials: [(name: String, value: String)]) {
@@ -112,14 +112,14 @@ package struct EndpointResponse: Sendable {
     package var body: [UInt8]
     /// The reason of a refusal, for the log and the metrics. `nil` if the answer is not a refusal.
     package var reason: Reason?
-    /// The path of the sign-in page, or the URL of a client's page, that a refusal's page links to. `nil` for the
-    /// sign-in page that leads to `/`.
+    /// The link on a refusal's page: the path of the sign-in page or a client's URL. `nil` for the sign-in page that
+    /// returns to `/`.
     package var signIn: String?
-    /// The operator's text for the user about a refusal. The refusal's page shows it instead of the gateway's text.
+    /// The operator's text for the user. A refusal's page shows it instead of the gateway's text.
     package var explanation: String?
-    /// The account whose session was refused, for the refusal's page. `nil` if there is no session.
+    /// The account to show on a refusal's page. `nil` if the request has no session.
     package var account: String?
-    /// The challenge that a refusal's page passes on to the native app that shows it. `nil` if none exists.
+    /// The challenge for the native app whose WebView shows a refusal's page. `nil` for other clients.
     package var native: NativeChallenge?
 
     package init(
@@ -137,11 +137,11 @@ package struct EndpointResponse: Sendable {
 
 /// The hosts on which an endpoint is served.
 package enum EndpointScope: Equatable, Sendable {
-    /// Every configured host. Only for `/.sallyport/`, oauth2-proxy's paths, and paths that operators enable.
+    /// Every configured host. Only for paths in `/.sallyport/`, oauth2-proxy's paths, and paths that operators enable.
     case everyHost
-    /// Hosts with endpoints.
+    /// Hosts with `endpoints: true`.
     case endpointHosts
-    /// Hosts with endpoints, if the host has one of these jobs.
+    /// Hosts with `endpoints: true` and one of these jobs.
     case hostsWith(EndpointJobs)
     /// Hosts with `well_known: true`.
     case appNamingHosts
@@ -156,30 +156,29 @@ package struct Endpoint: Sendable {
     package var scope: EndpointScope
     /// The size limit of the body in bytes. A larger body gets 413.
     package var bodyLimit: Int
-    /// Whether the handler continues after the client disconnects, because it may change single-use state.
+    /// Whether the handler continues after the client disconnects. Required if it changes single-use state.
     package var outlivesClient: Bool
-    /// The origins whose scripts may read the answers. `nil` if no scripts may. Preflights do not reach the handler.
+    /// The origins whose scripts may read the answers. `nil` for none. Preflights do not reach the handler.
     package private(set) var readers: CrossOriginReaders?
-    /// The form of refusals before the handler runs. `nil` for problem documents, or pages for people.
+    /// Writes the refusals before the handler runs. `nil` for problem documents, or pages in browsers.
     package let envelope: RefusalEnvelope?
-    /// Whether the endpoint answers OPTIONS itself, apart from preflights.
+    /// Whether the handler answers OPTIONS requests that are not preflights.
     package let answersOptions: Bool
-    /// Whether a run of `/` in the path matches one `/`, for clients that append a path to a URL that ends with `/`.
-    /// Only for listeners without apps: an app could read such a path differently.
+    /// Whether `//` in the path matches `/`, for clients that append a path to a URL with a trailing slash. Only for
+    /// listeners without apps, because an app could read the path differently.
     package let mergesSlashes: Bool
-    /// Whether path parameters may have escapes such as `%7C` for `|`, for clients that encode every character. Only
-    /// for listeners without apps.
+    /// Whether path parameters may contain escapes such as `%7C` (`|`). Only for listeners without apps.
     package let takesEscapes: Bool
-    /// Whether the endpoint acts as an app: it accepts every form of its paths, and sees the head as sent, with the
-    /// credentials. Only for listeners without apps.
+    /// Whether the endpoint acts as an app: it matches every spelling of its paths and gets `EndpointRequest.head`.
+    /// Only for listeners without apps.
     package let isApp: Bool
-    /// Whether the endpoint passes requests on to the provider. It then sees the target and the credentials as sent.
+    /// Whether the endpoint passes requests on to the provider. Its handler gets `EndpointRequest.passedOn`.
     package let passesOn: Bool
-    /// Whether a session-transfer token in a request signs its user in before the handler runs, as on the route of `/`.
+    /// Whether a session-transfer token in a request signs the user in before the handler runs.
     package var usesTransferTokens = false
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
-    /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
+    /// - Parameter path: The path. A segment `{name}` matches any one segment (`EndpointPattern`).
     package init(
         path: String,
         methods: [String],
@@ -207,7 +206,7 @@ package struct Endpoint: Sendable {
         self.answer = answer
     }
 
-    /// Returns an endpoint on every host. It may change state, so it continues after its client disconnects.
+    /// Returns an endpoint on every host. Its handler continues after the client disconnects.
     static func everywhere(
         _ path: String,
         _ methods: [String],
@@ -233,7 +232,7 @@ package struct Endpoint: Sendable {
         return endpoint
     }
 
-    /// Returns this endpoint with answers that scripts of `readers` may read.
+    /// Returns this endpoint with CORS: scripts of `readers` may read its answers.
     package func readable(by readers: CrossOriginReaders) -> Endpoint {
         var endpoint = self
         endpoint.readers = readers
@@ -242,9 +241,9 @@ package struct Endpoint: Sendable {
     }
 }
 
-/// An endpoint that the identity provider answers. The request is forwarded to the provider as on a public route,
-/// without a session or identity. The provider gets its own cookies, `Authorization` and `X-Session-Token`, but no
-/// cookies or transfer tokens of the gateway.
+/// An endpoint that the identity provider answers. The request is forwarded without a session or identity. Cookies of
+/// the gateway and transfer tokens are removed. Cookies of the provider, `Authorization` and `X-Session-Token` are
+/// kept.
 package struct ForwardingEndpoint: Sendable {
     /// The paths that the endpoint matches.
     package let pattern: EndpointPattern
@@ -254,7 +253,7 @@ package struct ForwardingEndpoint: Sendable {
     /// The name of the provider's upstream.
     package var upstream: String
 
-    /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
+    /// - Parameter path: The path. A segment `{name}` matches any one segment (`EndpointPattern`).
     package init(path: String, methods: [String], scope: EndpointScope = .endpointHosts, upstream: String) {
         self.pattern = EndpointPattern(path)
         self.methods = methods

@@ -2,18 +2,18 @@
 import Glibc
 #endif
 
-/// The path of an endpoint. A segment is literal, or a parameter `{name}` that matches any one segment that is not
-/// empty. `**` as the last segment matches the rest of the path, even if it is empty or has several segments.
+/// The path of an endpoint. A segment is a literal, or a parameter `{name}` for one segment that is not empty. A final
+/// `**` matches the rest of the path, which may be empty.
 ///
-/// A pattern is matched against a normalised path, segment by segment. A normalised path keeps an encoded slash within
-/// its segment, so no parameter matches two segments.
+/// Patterns are matched against normalised paths. These keep an encoded slash, so a parameter never matches two
+/// segments.
 package struct EndpointPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
         case literal([UInt8])
         case parameter(String)
         case rest
 
-        /// The precedence of the segment. Lower numbers match first: literal, parameter, rest.
+        /// The precedence. Patterns with lower numbers are tried first.
         var rank: Int {
             switch self {
             case .literal: 0
@@ -31,8 +31,7 @@ package struct EndpointPattern: Sendable, Hashable {
     /// The length in bytes of the shortest path that matches.
     package let shortest: Int
 
-    /// - Parameter text: A path that begins with `/`. A segment that is `{name}` as a whole is a parameter. `**` may
-    ///   only be the last segment.
+    /// - Parameter text: A path that begins with `/`. Only the last segment may be `**`.
     package init(_ text: String) {
         self.text = text
         self.segments = text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -68,9 +67,8 @@ package struct EndpointPattern: Sendable, Hashable {
             && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.rank == 1 && $1.rank == 1 }
     }
 
-    /// Returns whether this pattern is tried before `other`. In the first segment where one pattern is literal and one
-    /// is not, the literal comes first. Patterns of different length have no path in common and are ordered by length.
-    /// Patterns that end with `**` come last, the longest first.
+    /// Returns whether this pattern is tried before `other`. Patterns that end with `**` come last, the longest first.
+    /// Other patterns are ordered by length. Between patterns of equal length, a literal segment precedes a parameter.
     package func precedes(_ other: EndpointPattern) -> Bool {
         if self.hasRest != other.hasRest { return other.hasRest }
         guard self.segments.count == other.segments.count else {
@@ -106,7 +104,7 @@ package struct EndpointPattern: Sendable, Hashable {
         return start == path.count
     }
 
-    /// Returns the parameters of a path that matches, in order. Empty for any other path.
+    /// Returns the parameters of `path`, in order. Empty if the pattern does not match.
     package func parameters(of path: UnsafeBufferPointer<UInt8>) -> [(name: String, value: String)] {
         guard !self.isExact, self.matches(path) else { return [] }
         var parameters: [(name: String, value: String)] = []

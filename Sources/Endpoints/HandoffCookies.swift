@@ -3,19 +3,17 @@ package import Settings
 import SignOn
 package import Vocabulary
 
-/// The cookies of one host that accompany session-transfer tokens. Apps put a token in some of them. The gateway sets
-/// four more: the mark of handled tokens, the attempt whose answer may be lost, the token that awaits confirmation, and
-/// the account that the browser used last.
+/// The cookies of one host for session-transfer tokens. Apps set the cookies in `names`, the gateway sets the others.
 package struct HandoffCookies: Sendable {
-    /// The time in seconds for which handled handoff cookies are ignored if they come back. Later they are judged
-    /// again, which costs a look-up and a line in the audit stream.
+    /// The time in seconds for which the browser keeps the marks of handled tokens. A token that comes back later is
+    /// looked up and audited again.
     private static let handledAge = 3600
-    /// The lifetime of the cookie for the account used last, in seconds: the longest possible (RFC 6265bis 5.5).
+    /// The lifetime of the account cookie in seconds: the longest that browsers allow (RFC 6265bis 5.5).
     private static let accountAge = 400 * 86_400
     private static let attemptAge = Int(SessionAttempt.lifetime.components.seconds)
     private static let pendingAge = Int(PendingHandoff.lifetime.components.seconds)
 
-    /// The names of the cookies in which apps put a token.
+    /// The names of the cookies into which apps put a token.
     package let names: [String]
     private let handledName: String
     private let attemptName: String
@@ -31,23 +29,22 @@ package struct HandoffCookies: Sendable {
         self.accountName = settings.session.accountCookieName
     }
 
-    /// Returns the cookie that lets a browser repeat an attempt.
+    /// Returns the cookie with an attempt's secret. A repeated request with this cookie gets the first answer.
     package func attempt(_ reach: CookieReach) -> SessionCookie {
         SessionCookie(name: self.attemptName, reach: reach, maxAge: Self.attemptAge)
     }
 
-    /// Returns the cookie that keeps a token until the user confirms it.
+    /// Returns the cookie with a token that awaits the user's confirmation.
     package func pending(_ reach: CookieReach) -> SessionCookie {
         SessionCookie(name: self.pendingName, reach: reach, maxAge: Self.pendingAge)
     }
 
-    /// Returns the cookie for the account that the browser used last. It outlives sign-outs, because it is meant for
-    /// users who are not signed in.
+    /// Returns the cookie with the account that the browser used last. Sign-out does not delete it.
     package func account(_ reach: CookieReach) -> SessionCookie {
         Self.account(named: self.accountName, reach)
     }
 
-    /// Returns the cookie for the account that the browser used last, with a configured name.
+    /// Returns the account cookie with the configured name `name`.
     package static func account(named name: String, _ reach: CookieReach) -> SessionCookie {
         SessionCookie(name: name, reach: reach, maxAge: Self.accountAge)
     }
@@ -57,17 +54,17 @@ package struct HandoffCookies: Sendable {
         SessionCookie(name: self.handledName, reach: reach, maxAge: Self.handledAge)
     }
 
-    /// Returns the `Set-Cookie` values that clear every token cookie and mark the tokens as handled. A cookie that the
-    /// gateway cannot clear is therefore ignored if it comes back.
+    /// Returns the `Set-Cookie` values that clear every token cookie and mark the tokens as handled. The gateway
+    /// ignores a marked token if a browser keeps its cookie.
     ///
     /// - Parameters:
     ///   - authority: `host[:port]` of the host.
-    ///   - marks: The new value of the cookie that marks handled tokens.
+    ///   - marks: The new value of the cookie `handled`.
     package func clearing(on authority: String, _ reach: CookieReach, marking marks: Secret) -> [String] {
         self.clearing(on: authority, reach) + [self.handled(reach).setting(marks)]
     }
 
-    /// Returns the `Set-Cookie` values that clear every token cookie, with and without the domain: apps set both.
+    /// Returns the `Set-Cookie` values that clear every token cookie. Apps set them with and without `Domain`.
     package func clearing(on authority: String, _ reach: CookieReach) -> [String] {
         let attributes = reach.isSecure ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
         let host = Self.host(of: authority)
@@ -79,7 +76,7 @@ package struct HandoffCookies: Sendable {
         }
     }
 
-    /// Returns the authority without its port. Colons inside the brackets of an IPv6 address do not begin a port.
+    /// Returns the authority without its port. An IPv6 address in brackets keeps its colons.
     private static func host(of authority: String) -> Substring {
         guard let colon = authority.lastIndex(of: ":"), !authority[colon...].contains("]" as Character) else {
             return authority[...]

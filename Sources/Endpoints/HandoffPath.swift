@@ -1,4 +1,4 @@
-/// The path of the page on every host where the user confirms a sign-in by link.
+/// The path of the page where a user confirms a sign-in by link. Every host has this page.
 package enum HandoffPath {
     package static let path = "/.sallyport/handoff"
 }

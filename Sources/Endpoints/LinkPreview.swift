@@ -1,14 +1,14 @@
-/// The programs of messengers and social networks that open a link to show a preview of its page. They look like a
-/// browser without Fetch Metadata, and must not use up a transfer token meant for the user who follows the link.
+/// The programs of messengers and social networks that fetch a link to show a preview. They must not use up a transfer
+/// token meant for the user who follows the link.
 package enum LinkPreview {
-    /// Parts of the programs' `User-Agent`. No browser sends these parts, not even the browsers inside these apps.
+    /// Parts of the programs' `User-Agent` that no browser sends, not even the browsers inside these apps.
     private static let names: [[UInt8]] = [
         "Slackbot", "Twitterbot", "facebookexternalhit", "WhatsApp/", "TelegramBot", "Discordbot", "LinkedInBot",
         "SkypeUriPreview", "redditbot", "Pinterestbot", "Mattermost-Bot", "Iframely", "Embedly", "vkShare",
         "BingPreview",
     ].map { Array($0.utf8) }
 
-    /// A table of all bytes: true if some name begins with the byte.
+    /// Indexed by byte: true if some name begins with the byte.
     private static let begins: [Bool] = (UInt8.min...UInt8.max).map { byte in
         Self.names.contains { $0.first == byte }
     }

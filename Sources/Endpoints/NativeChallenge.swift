@@ -1,36 +1,32 @@
 package import Pages
 import Vocabulary
 
-/// The answer that a native app's WebView gets instead of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a
-/// page that passes the challenge on to the app. The app mints another session-transfer token and opens the page again
-/// with it. If the challenge demands a sign-in, the app first signs its user in at `/authorize`, in the system's
-/// browser.
+/// What a native app's WebView gets instead of the sign-in page: `WWW-Authenticate: SessionTransfer` and a page that
+/// passes this challenge to the app. The app mints a new session-transfer token and opens the page again with it. If
+/// the challenge has demands, the app first signs the user in at `/authorize`, in the system's browser.
 ///
-/// The WebView announces itself with a field or with a cookie of the host. Apps can add the field only to pages that
-/// they open. The cookie comes with every page. The gateway removes both before it forwards a request. Anyone can send
-/// them, so they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because
-/// its name has the prefix `__Host-`.
+/// A WebView announces itself with a field (on pages that the app opens) or a cookie (on every page). Apps behind the
+/// gateway get neither. Anyone can send them: they prove nothing and only select this answer.
 package struct NativeChallenge: Sendable {
     /// The field with which a WebView announces itself, in lower case.
     package static let field = "sallyport-native"
-    /// The suffix of the cookie with which a WebView announces itself, after the session cookie's name and `-`.
+    /// The label of the cookie with which a WebView announces itself (`CompanionCookie`).
     package static let cookieLabel = "native"
     /// The value of the field and of the cookie.
     package static let announcement = "1"
 
     /// The origin of the host.
     private let realm: String
-    /// The path and query on the host that the app opens with its next token.
+    /// The path and query that the app opens with its next token.
     private let returnTo: String
-    /// The parameters of `/authorize` that lead to a sufficient sign-in (`acr_values`, `max_age`). Empty if the sign-in
-    /// of the app may suffice.
+    /// The parameters for `/authorize` (`acr_values`, `max_age`). Empty if the app's current sign-in may suffice.
     private let demands: [(name: String, value: String)]
 
     /// - Parameters:
     ///   - realm: The configured origin of the host.
-    ///   - target: The path and query of the requested page. A target that could lead to another host becomes `/`.
-    ///   - parameter: The query parameter that may carry a transfer token. It is removed from the target.
-    ///   - demands: The parameters of `/authorize` for a sign-in that suffices. Empty to demand no sign-in.
+    ///   - target: The path and query of the requested page. An unsafe target becomes `/`.
+    ///   - parameter: The query parameter for a transfer token. It is removed from the target.
+    ///   - demands: The parameters for `/authorize`. Empty to demand no sign-in.
     package init(
         realm: String,
         target: String,
@@ -47,7 +43,7 @@ package struct NativeChallenge: Sendable {
 
     /// The fields of the answer that carry the challenge (RFC 9110 11.6.1).
     package var fields: [(name: String, value: String)] {
-        // The target is visible ASCII without a backslash (`ReturnTo`). A quotation mark would end the parameter.
+        // `ReturnTo` permits no backslash, so only a quotation mark could end the parameter.
         let returnTo = self.returnTo.replacing("\"", with: "%22")
         let parameters = [("realm", self.realm), ("return_to", returnTo)] + self.demands
         return [
@@ -56,9 +52,8 @@ package struct NativeChallenge: Sendable {
         ]
     }
 
-    /// The script that calls the app's bridge: a script message handler of WKWebView, an object of Android's WebView,
-    /// or the bridge of React Native. Without a bridge, the page stays and says what to do. Missing demands are left
-    /// out.
+    /// The script that posts the challenge to the app's bridge: a script message handler of WKWebView, an object that
+    /// the app adds to Android's WebView, or the bridge of React Native.
     package var script: WebPage.Script {
         let demands = self.demands.map { (name: $0.name.replacing("_", with: "-"), value: $0.value) }
         return WebPage.Script(Self.script, data: [("realm", self.realm), ("return-to", self.returnTo)] + demands)

@@ -4,8 +4,7 @@ package import Vocabulary
 /// The sites that may show an answer in a frame.
 package enum Framing: Sendable {
     case nobody
-    /// Pages of the answer's own origin. If an app uses frames, a refusal can thus appear in the frame whose request
-    /// was rejected.
+    /// Pages of the answer's own origin. The frame of an app can then show a refusal.
     case ownOrigin
     /// Pages of this origin.
     case origin(String)

@@ -1,7 +1,6 @@
 package import Vocabulary
 
-/// The credentials of a request to an endpoint. The request path reads them for all endpoints, but looks none of them
-/// up. The endpoint decides which credentials it uses.
+/// The credentials of a request to an endpoint, as sent. None is verified yet.
 package struct PresentedCredentials: Sendable, Equatable {
     /// The content of `Authorization`, by its scheme (RFC 9110 11.4).
     package enum Authorization: Sendable, Equatable {
@@ -15,14 +14,14 @@ package struct PresentedCredentials: Sendable, Equatable {
         case other
     }
 
-    /// The distinct values of the host's session cookie, in order of arrival, at most `mostSessionCookies`. If there
-    /// are several, another site of the domain may have planted one. The browser's own value is then unknown.
+    /// The distinct values of the host's session cookie, in order, at most `mostSessionCookies`. If there are several,
+    /// a sibling domain may have planted one.
     package var sessionCookies: [Secret] = []
-    /// The distinct values of the provider's session cookie, in order of arrival, at most `mostSessionCookies`.
+    /// The distinct values of the provider's session cookie, in order, at most `mostSessionCookies`.
     package var providerCookies: [Secret] = []
-    /// The gateway's other cookies on this host, in order of arrival, at most `mostCompanions`.
+    /// The gateway's other cookies on this host, in order, at most `mostCompanions`.
     package var companions: [CompanionCookie] = []
-    /// The session-transfer tokens in cookies, and their state.
+    /// The session-transfer tokens in cookies.
     package var handoff = HandoffCredentials()
     /// The content of `X-Session-Token`. `nil` if it is absent or empty.
     package var sessionToken: Secret?
@@ -31,22 +30,22 @@ package struct PresentedCredentials: Sendable, Equatable {
     /// The content of `DPoP` (RFC 9449 4), the proof of a key. `nil` if it is absent.
     package var proof: Secret?
 
-    /// The maximum number of session cookies. No honest browser has more, and each cookie costs a look-up.
+    /// The maximum number of session cookies. Each one costs a look-up.
     package static let mostSessionCookies = 8
     /// The maximum number of companion cookies. The gateway never sets as many.
     package static let mostCompanions = 64
 
     package init() {}
 
-    /// The token of `X-Session-Token` or `Authorization: Bearer`. `nil` if none exists.
+    /// The token in `X-Session-Token`, otherwise in `Authorization: Bearer`. `nil` if both are absent.
     package var explicitToken: Secret? {
         if let sessionToken = self.sessionToken { return sessionToken }
         guard case .bearer(let token) = self.authorization, !token.bytes.isEmpty else { return nil }
         return token
     }
 
-    /// Returns the value of the companion with this label. `nil` if none exists, or if there are several with
-    /// different values: another site of the domain may have planted one.
+    /// Returns the value of the companion cookie with this label. `nil` if the cookie is absent or has several values,
+    /// one of which a sibling domain may have planted.
     package func companion(_ label: String) -> Secret? {
         let values = self.companions.filter { $0.label == label }.map(\.value)
         return values.first.flatMap { value in values.allSatisfy { $0 == value } ? value : nil }
@@ -55,7 +54,6 @@ package struct PresentedCredentials: Sendable, Equatable {
 
 /// A cookie of the gateway whose name is the session cookie's name, `-` and a label.
 package struct CompanionCookie: Sendable, Equatable {
-    /// The part of the name after the session cookie's name and `-`.
     package var label: String
     package var value: Secret
 
@@ -67,14 +65,14 @@ package struct CompanionCookie: Sendable, Equatable {
 
 /// The session-transfer tokens in a request's cookies (`HandoffCookies`).
 package struct HandoffCredentials: Sendable, Equatable {
-    /// The distinct values of the handoff cookies, in order of arrival, at most `most`.
+    /// The distinct values of the handoff cookies, in order, at most `most`.
     package var tokens: [Secret] = []
-    /// The value of the cookie that marks handled tokens. `nil` if it is absent or ambiguous.
+    /// The value of the cookie that marks handled tokens. `nil` if the cookie is absent or has several values.
     package var marks: Secret?
-    /// The secret of the attempt that the browser repeats. `nil` if it is absent or ambiguous.
+    /// The value of the cookie for a repeated attempt. `nil` if the cookie is absent or has several values.
     package var attempt: Secret?
 
-    /// The maximum number of tokens. No honest browser has more. If there are several tokens, none is used.
+    /// The maximum number of tokens. An endpoint uses none if there are several.
     package static let most = 8
 
     package init() {}

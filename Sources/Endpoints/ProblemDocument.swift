@@ -1,15 +1,15 @@
 package import Vocabulary
 
-/// Refusals as problem documents (RFC 9457). `reason` is a stable id. Only the request's id comes from the request.
+/// Refusals as problem documents (RFC 9457). The member `reason` is a stable id (`Reason`).
 package enum ProblemDocument {
     package static let mediaType = "application/problem+json"
 
     /// Returns a problem document as text.
     ///
     /// - Parameters:
-    ///   - detail: The operator's text about what happened. `nil` if none exists.
-    ///   - requestID: The id of the request, token characters only. `nil` if there is no request.
-    ///   - loginURL: The URL of the sign-in page, URL characters only. `nil` if signing in does not help.
+    ///   - detail: The operator's text for the user. `nil` to leave the member out.
+    ///   - requestID: The request's id. It is not escaped: token characters only. `nil` to leave the member out.
+    ///   - loginURL: The URL of the sign-in page. It is not escaped. `nil` if signing in does not help.
     static func text(
         _ reason: Reason,
         _ refusal: Refusal,
@@ -26,12 +26,11 @@ package enum ProblemDocument {
         return text
     }
 
-    /// Returns the document with another status and its title, for an answer whose status changed after the document
-    /// was made (RFC 9457 3.1.2, 4.2.1). Everything else stays.
+    /// Returns `document` with the status and its title replaced (RFC 9457 3.1.2, 4.2.1).
     ///
     /// - Parameter document: A document that `text` made.
     package static func restated(_ document: [UInt8], as status: Int) -> [UInt8] {
-        // No title contains a quotation mark, so the first occurrence is the member.
+        // No title contains a quotation mark, so the first match is the member `reason`.
         guard let rest = document.firstRange(of: Array(Self.reason.utf8)) else { return document }
         return Array(Self.beginning(status).utf8) + document[rest.lowerBound...]
     }
@@ -48,12 +47,12 @@ extension EndpointResponse {
     /// Returns a refusal as a problem document.
     ///
     /// - Parameters:
-    ///   - refusal: The status, challenge and `Retry-After`. `nil` for the values of the reason.
-    ///   - explanation: The operator's text for the user about what happened. `nil` for the gateway's text.
-    ///   - requestID: The id of the request. Operators can search the logs for it.
+    ///   - refusal: The status, challenge and `Retry-After`. `nil` for the default of the reason.
+    ///   - explanation: The operator's text for the user. `nil` for the gateway's text.
+    ///   - requestID: The request's id, for searching the logs.
     ///   - wait: The remaining time of a rate limit.
-    ///   - loginURL: The sign-in URL for a script's user (`SignInPath.url`). `nil` if signing in does not help.
-    ///   - fields: Additional fields. A `WWW-Authenticate` among them replaces the default challenge.
+    ///   - loginURL: The URL of the sign-in page (`SignInPath.url`). `nil` if signing in does not help.
+    ///   - fields: Additional fields. `WWW-Authenticate` replaces the default challenge.
     package static func problem(
         _ reason: Reason,
         as refusal: Refusal? = nil,

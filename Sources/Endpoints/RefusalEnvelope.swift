@@ -1,5 +1,5 @@
 package import Vocabulary
 
-/// Writes refusals for clients that do not parse problem documents (RFC 9457). It applies to requests that are refused
-/// before the endpoint's handler runs: a wrong method, a body that is too large or arrives too slowly.
+/// Writes the refusals of an endpoint before its handler runs, e.g. for a wrong method or a body that is too large. For
+/// clients that cannot parse problem documents (RFC 9457).
 package typealias RefusalEnvelope = @Sendable (_ reason: Reason, _ requestID: String) -> EndpointResponse

@@ -1,30 +1,29 @@
 import Pages
 import Vocabulary
 
-/// The page that a browser goes to after sign-in: a path on the request's host, never another host.
+/// The page that a browser opens after sign-in or sign-out: always a path on the request's host.
 package enum ReturnTo {
-    /// The maximum length. A longer target does not fit into a request line.
+    /// The maximum length in bytes. A longer target does not fit into a request line.
     private static let longest = 8192
-    /// The maximum depth of percent-encoding. No legitimate path is encoded more deeply.
+    /// The maximum number of nested percent-encodings.
     private static let deepestEncoding = 4
 
-    /// The parameter that carries a transfer token at `/authorize`, whatever name the routes use.
+    /// The parameter for a transfer token at `/authorize`. Routes may use another name.
     private static let authorizationToken = "session_transfer_token"
 
-    /// The prefixes of the paths of the gateway's own pages.
+    /// The path prefixes of the gateway's own pages.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
     private static let sessionsPages = [Self.sessionsPage, PageDesign.oauth2ProxyBase + Self.sessionsPage]
-    /// The path of the page of a user's sessions (`SessionsPage`), on every host with a sign-in page.
+    /// The path of the page that lists the user's sessions (`SessionsPage`).
     static let sessionsPage = "/.sallyport/sessions"
 
-    /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. The page
-    /// is `/` unless there is exactly one value and that value is safe. The gateway's own pages become `/`, too,
-    /// because most of them redirect. Two of them are accepted: the page of the user's sessions, and another host's
-    /// request for a ticket (`TicketPath.share`), for which the user signs in.
+    /// Returns the page to open, from the values of a redirect parameter. Returns `/` unless there is exactly one value
+    /// and it is safe. The gateway's own pages also become `/`, because most of them redirect. Exceptions are the page
+    /// of the user's sessions and another host's request for a ticket (`TicketPath.share`).
     ///
     /// - Parameters:
-    ///   - origin: The origin of the host. A URL on it becomes the path there. `nil` to accept paths only.
-    ///   - name: The query parameter that is removed from the page (see `sanitized(_:without:)`).
+    ///   - origin: The origin of the host. A URL on this origin becomes its path. `nil` to accept paths only.
+    ///   - name: The query parameter to remove from the page (`sanitized(_:without:)`).
     package static func page(_ values: [String], of origin: String? = nil, without name: String) -> String {
         guard values.count == 1 else { return "/" }
         var target = values[0]
@@ -34,8 +33,8 @@ package enum ReturnTo {
         return TicketPath.asks(path) || self.sessionsPages.contains(path) ? path : "/"
     }
 
-    /// Splits an http or https URL into its origin as browsers write it (`WebOrigin`) and the rest, which begins with
-    /// `/`. The path is not checked. `nil` if `text` is not such a URL.
+    /// Splits a URL into its origin (`WebOrigin.text`) and the rest, which begins with `/` and is not checked. `nil` if
+    /// `text` is no http or https URL.
     static func url(_ text: String) -> (origin: String, path: String)? {
         let bytes = text.utf8
         guard let scheme = bytes.firstRange(of: "://".utf8) else { return nil }
@@ -47,13 +46,12 @@ package enum ReturnTo {
     }
 
     /// Returns the path, query and fragment that every browser resolves `text` to on this host (RFC 9112 3.2.1,
-    /// origin-form). Spaces, characters beyond ASCII, a `%` without its digits, and further `#` are percent-encoded.
-    /// `nil` if `text` is not safe: use `/`.
+    /// origin-form). Bytes that a URL cannot contain are percent-encoded. `nil` if `text` is not safe.
     ///
-    /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003).
-    /// There is exactly one leading `/`. Controls are forbidden, because the WHATWG parser drops tabs and line breaks.
-    /// Backslashes are forbidden, because it reads them as `/`. The path has no dot segment, no encoded control, and no
-    /// encoded slash or backslash after the first `/`: careless decoders would create the forms above.
+    /// The rule does not predict a parser (CVE-2022-23527, CVE-2024-52003). It forbids:
+    /// - controls, because the WHATWG parser drops tabs and line breaks
+    /// - backslashes, because the WHATWG parser reads them as `/`
+    /// - in the path, even if percent-encoded: dot segments, controls and a second leading slash
     package static func sanitized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
@@ -65,7 +63,7 @@ package enum ReturnTo {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Returns whether a target may contain the character, plain or encoded: no control, line break or backslash.
+    /// Returns whether a target may contain the character: no control, line break or backslash.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case ..<0x20, 0x5C, 0x7F...0x9F, 0x2028, 0x2029: false
@@ -97,28 +95,26 @@ package enum ReturnTo {
         byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 6
     }
 
-    /// Adds a parameter to the query of `page`, which is a path with its query and fragment.
+    /// Adds a parameter to the query of `page`, before the fragment.
     ///
-    /// - Parameter parameter: The name and value, encoded for a query.
+    /// - Parameter parameter: `name=value`, percent-encoded.
     static func adding(_ parameter: String, to page: String) -> String {
         let end = page.utf8.firstIndex(of: UInt8(ascii: "#")) ?? page.endIndex
         let separator = page[..<end].utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         return "\(page[..<end])\(separator)\(parameter)\(page[end...])"
     }
 
-    /// Returns the result of `sanitized(_:)` after removing each query parameter that carries `name` or
-    /// `session_transfer_token`: the parameter itself, however its name is encoded, and any parameter whose value
-    /// contains it (`next=%2Fx%3Fname%3D...`). A fragment that contains it is removed. `nil` if the target is not safe,
-    /// or if its path contains the parameter.
+    /// Sanitizes `text` and removes the transfer token's parameter (`removing(_:from:)`). `nil` if the target is not
+    /// safe, or its path contains the parameter.
     ///
-    /// A transfer token in the target would come back after the sign-in as a navigation from this site, and so evade
-    /// the checks of links from other sites.
+    /// After the sign-in, a token in the target would come back as a navigation from this site. The checks of links
+    /// from other sites would not apply.
     package static func sanitized(_ text: String, without name: String) -> String? {
         self.sanitized(text).flatMap { self.removing(name, from: $0) }
     }
 
-    /// Removes every query parameter and fragment that carries the parameter `name` or `session_transfer_token` from
-    /// `target`, a path with its query and fragment. `nil` if the path carries one of these parameters.
+    /// Removes every query parameter that is `name` or `session_transfer_token`, or contains one of them in its value
+    /// (`next=%2Fx%3Fname%3D...`). Also removes a fragment that contains one. `nil` if the path contains one.
     package static func removing(_ name: String, from target: String) -> String? {
         let names = Set([name, Self.authorizationToken]).map { Array($0.utf8) }
         func carriesToken(_ text: some Collection<UInt8>) -> Bool { names.contains { Self.carries($0, text) } }
@@ -135,15 +131,14 @@ package enum ReturnTo {
         return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)") + fragment
     }
 
-    /// Returns whether a parameter's value, e.g. a `state` that is a URL, contains a transfer token's parameter.
+    /// Returns whether a value, e.g. a `state` that is a URL, contains the parameter `session_transfer_token`.
     package static func carriesToken(_ value: String) -> Bool {
         self.carries(Array(self.authorizationToken.utf8), value.utf8)
     }
 
-    /// Returns whether `text` contains `name=` as a parameter, directly or after repeated percent-decoding. True for
-    /// text that is encoded more deeply than the limit.
+    /// Returns whether `text` contains `name=`, plain or percent-encoded. True if it is encoded too deeply to tell.
     private static func carries(_ name: [UInt8], _ text: some Collection<UInt8>) -> Bool {
-        // Most texts have neither a parameter nor an escape.
+        // Fast path: most texts have neither a parameter nor an escape.
         guard text.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "%") }) else { return false }
         var layer = Array(text)
         for _ in 0...Self.deepestEncoding {
@@ -168,7 +163,7 @@ package enum ReturnTo {
         }
     }
 
-    /// Returns whether the byte can be part of a parameter's name, so that the text after it is not a whole name.
+    /// Returns whether the byte can be part of a parameter's name. `rename=` does not contain the parameter `name`.
     private static func isOfName(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -178,9 +173,9 @@ package enum ReturnTo {
         }
     }
 
-    /// Returns whether repeated percent-decoding by careless parties leaves the path's meaning unchanged.
+    /// Returns whether the path stays safe if careless servers percent-decode it repeatedly.
     private static func isPlain(path: ArraySlice<UInt8>) -> Bool {
-        // The escapes in the text itself must be complete. The decoded text may contain a plain `%`.
+        // Only the original text must have complete escapes. A decoded layer may contain a plain `%`.
         guard var layer = PercentCoding.decoded(path, plusIsSpace: false) else { return false }
         for _ in 0..<Self.deepestEncoding {
             layer = layer.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 }

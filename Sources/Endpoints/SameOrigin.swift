@@ -2,9 +2,9 @@
 package enum SameOrigin {
     /// Returns whether the browser reports that a page of the configured `request.origin` sent the request.
     ///
-    /// `Sec-Fetch-Site` decides if present, because a page cannot set it. `Origin` must not contradict it. `null` is
-    /// accepted: pages with the policy `no-referrer` send it. On plain http beyond loopback, and in old browsers, there
-    /// is only `Origin`. A client that sends neither field is not a browser and can use the native endpoints.
+    /// `Sec-Fetch-Site` decides, because a page cannot set it. `Origin` must match, or be `null` (policy
+    /// `no-referrer`). Without `Sec-Fetch-Site` (old browsers, plain http), `Origin` must match. A request without both
+    /// is rejected.
     package static func isProven(_ request: EndpointRequest) -> Bool {
         let sites = request.fields.filter { $0.name == "sec-fetch-site" }.map(\.value)
         let origins = request.fields.filter { $0.name == "origin" }.map(\.value)

@@ -1,13 +1,13 @@
 /// The fields with which JavaScript libraries mark the requests of scripts. Links and forms do not send them.
 ///
-/// They matter if a browser sends no Fetch Metadata: an old browser, or any browser on plain http beyond loopback
-/// (Fetch Metadata 2: only to trustworthy URLs). A redirect would put the sign-in page into a part of the page.
+/// They matter if a browser sends no Fetch Metadata (old browsers, plain http beyond loopback). A redirect would show
+/// the sign-in page inside a part of the app's page.
 ///
-/// - `X-Requested-With: XMLHttpRequest` comes from jQuery, jquery-pjax, Prototype, Inertia and, if an app asks for it,
-///   axios. Android's WebView sends the package name of its app in this field with every page that it loads.
-/// - `HX-Request` comes from htmx, also for links that `hx-boost` handles, and `X-PJAX` from pjax libraries.
-/// - `Turbo-Frame` comes from a frame of Turbo, and `X-Turbo-Request-Id` from everything that Turbo 8 fetches. Turbo
-///   Drive reloads the whole page after a 401 that is not HTML, so its user reaches the sign-in page, too.
+/// - `X-Requested-With: XMLHttpRequest`: jQuery, jquery-pjax, Prototype, Inertia and, if configured, axios. Android's
+///   WebView sends another value, its app's package name, with every page load.
+/// - `HX-Request`: htmx, also for links with `hx-boost`. `X-PJAX`: pjax libraries.
+/// - `Turbo-Frame`: frames of Turbo. `X-Turbo-Request-Id`: every request of Turbo 8. Turbo Drive reloads the whole page
+///   after a 401 that is not HTML, so the user reaches the sign-in page.
 package enum ScriptField {
     /// The names of the fields, in lower case.
     package static let names = ["x-requested-with", "hx-request", "turbo-frame", "x-turbo-request-id", "x-pjax"]

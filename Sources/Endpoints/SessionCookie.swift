@@ -1,8 +1,8 @@
 package import Vocabulary
 
-/// A secret cookie of one host, as `Set-Cookie` text (RFC 6265), for example a browser's session.
+/// A cookie of one host with a secret value, e.g. a browser's session (RFC 6265).
 ///
-/// Setting and clearing use equal attributes: browsers ignore the deletion of a `__Host-` cookie that lacks `Secure` or
+/// Setting and clearing use equal attributes: browsers ignore the deletion of a `__Host-` cookie without `Secure` or
 /// `Path=/` (CVE-2025-55162).
 package struct SessionCookie: Sendable, Hashable {
     /// The name that the browser sends.
@@ -55,7 +55,7 @@ package struct SessionCookie: Sendable, Hashable {
     package func clearing() -> String { self.clearing(self.reach) }
 
     /// Returns the `Set-Cookie` values that delete the cookie. A `Secure` cookie is deleted with and without
-    /// `Partitioned`: browsers keep these as two cookies, and the settings may have changed since the cookie was set.
+    /// `Partitioned`: browsers store two cookies, and the setting may have changed.
     package func clearingAll() -> [String] {
         self.reach.isSecure ? [self.clearing(.site), self.clearing(.partitioned)] : [self.clearing()]
     }

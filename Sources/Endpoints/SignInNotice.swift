@@ -1,7 +1,6 @@
 package import Vocabulary
 
-/// The cookie with the reason why the browser comes to the sign-in page. It only adds a sentence to the page: a browser
-/// without the cookie sees the page without the sentence.
+/// The reason why a browser comes to the sign-in page. A cookie passes the reason to the page.
 package enum SignInNotice: String, Sendable {
     /// A transfer token did not sign the user in.
     case handoff = "1"
@@ -9,19 +8,19 @@ package enum SignInNotice: String, Sendable {
     case idle
     /// The session reached its maximum lifetime.
     case expired
-    /// The session ended for another reason, which only the logs name (`Reason.told`).
+    /// The session ended for another reason. Only the logs name it (`Reason.told`).
     case ended
 
-    /// The suffix of the cookie's name, after the session cookie's name and `-`.
+    /// The label of the cookie (`CompanionCookie`).
     package static let label = "notice"
     /// The lifetime of the cookie in seconds: enough time to reach the sign-in page.
     private static let age = 60
 
-    /// Derives the notice from the reason why a session is no longer valid. `nil` unless `told` is `sessionUnknown`.
+    /// Derives the notice for a session that is no longer valid. `nil` unless `told` is `sessionUnknown`.
     ///
     /// - Parameters:
-    ///   - told: The reason that the client gets.
-    ///   - absence: The more precise reason from the store, if it has one.
+    ///   - told: The reason in the answer to the client.
+    ///   - absence: The store's more precise reason. `nil` if the store has none.
     package init?(told: Reason, absence: Reason?) {
         guard told == .sessionUnknown else { return nil }
         switch absence {

@@ -1,14 +1,14 @@
 package import Pages
 package import Vocabulary
 
-/// The path of the sign-in page, on every host.
+/// The sign-in page, on every host.
 package enum SignInPath {
     /// The path of the sign-in page and of its form.
     package static let path = "/.sallyport/login"
     /// The query parameter with the path that the user returns to after sign-in.
     package static let returnTo = "return_to"
 
-    /// Returns the path and query of the sign-in page that leads back to `target`, a path and query of this host.
+    /// Returns the path and query of the sign-in page. After sign-in, the user returns to `target`, a path and query.
     package static func leading(to target: some Sequence<UInt8>, demanding demand: SignInDemand) -> String {
         var text = Array("\(self.path)?\(self.returnTo)=".utf8)
         self.append(target, to: &text)
@@ -19,8 +19,7 @@ package enum SignInPath {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Appends a value with all bytes percent-encoded except letters, digits, `-`, `.`, `_` and `/`. No part of the
-    /// value becomes a parameter of the sign-in page.
+    /// Appends a value, percent-encoded except for letters, digits and `-._/`. The value cannot add parameters.
     private static func append(_ value: some Sequence<UInt8>, to text: inout [UInt8]) {
         for byte in value {
             switch byte {
@@ -34,7 +33,7 @@ package enum SignInPath {
         }
     }
 
-    /// Returns the absolute URL of the sign-in page, to which a script adds its own `return_to`.
+    /// Returns the absolute URL of the sign-in page. A script adds its own `return_to`.
     ///
     /// - Parameters:
     ///   - origin: The configured origin of the host.
@@ -58,8 +57,8 @@ extension SignInDemand {
     /// The value of `prompt` that demands a new sign-in.
     private static let login = "login"
 
-    /// Reads the demand from the query of the sign-in page. A repeated or malformed parameter is ignored. A user gains
-    /// nothing by changing the query, because the route checks the session in any case.
+    /// Reads the demand from the query of the sign-in page. A repeated or malformed parameter is ignored. Users may
+    /// change the query, because the route checks the session in any case.
     package init(_ query: [(name: String, value: String)]) {
         func only(_ name: String) -> String? {
             let values = query.filter { $0.name == name }.map(\.value)

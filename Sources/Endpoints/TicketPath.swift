@@ -6,10 +6,10 @@ package enum TicketPath {
     package static let share = "/.sallyport/share"
     /// The path on the host that requested the ticket.
     package static let ticket = "/.sallyport/ticket"
-    /// The path on the host where users sign in, for a browser that a handoff has signed in on another host.
+    /// The path on the sign-in host that requests a ticket from the host of a handoff.
     package static let adopt = "/.sallyport/adopt"
 
-    /// Returns the path and query of a request for a ticket. As a query value, only its `?`, `=` and `&` need encoding.
+    /// Returns the path and query that request a ticket.
     ///
     /// - Parameters:
     ///   - request: The sealed request, in base64url.
@@ -18,7 +18,7 @@ package enum TicketPath {
         "\(self.share)?id=\(id)&request=\(request)\(isBack ? "&\(self.isBack.name)=\(self.isBack.value)" : "")"
     }
 
-    /// The query parameter of a request for a ticket that returns from the sign-in page.
+    /// The query parameter with which a browser returns from the sign-in page.
     package static let isBack = (name: "signed_in", value: "1")
 
     /// Returns whether `path` is a request for a ticket.
@@ -28,7 +28,7 @@ package enum TicketPath {
     ///
     /// - Parameters:
     ///   - ticket: The ticket, in base64url.
-    ///   - origin: The sealed request and the authority of the host that made it, if the browser returns there.
+    ///   - origin: The sealed request and the authority of the issuing host, if the browser returns to that host.
     package static func presenting(
         _ ticket: Secret,
         _ id: String,
@@ -39,7 +39,7 @@ package enum TicketPath {
         return "\(self.ticket)?id=\(id)&ticket=\(token)\(back)"
     }
 
-    /// Returns the path and query for a browser that a handoff has signed in.
+    /// Returns the path and query of `adopt`.
     ///
     /// - Parameters:
     ///   - authority: The host where the browser is signed in.

@@ -1,11 +1,10 @@
 import Vocabulary
 
-/// A URL that a proxy copied into a query as the client sent it, without encoding it again, as nginx does with
-/// `rd=$scheme://$host$request_uri`. If it were read as a query value, it would lose its escapes, each `+`, and every
-/// parameter except the first.
+/// A URL that a proxy copied into a query without encoding it, as nginx does with `rd=$scheme://$host$request_uri`.
+/// Read as a query value, it would lose its escapes, each `+`, and every parameter except the first.
 package enum UnencodedURL {
-    /// Returns the URL in the parameter `name`, which must occur once. A URL that has its own query extends to the end
-    /// of `query`, any other URL to the next `&`. `nil` if the value, or at least the path in it, is percent-encoded
+    /// Returns the URL in the parameter `name`. A URL with a query extends to the end of `query`, any other URL to the
+    /// next `&`. `nil` if `name` does not occur exactly once, or if the value is percent-encoded
     /// (`rd=$scheme://$host$escaped_request_uri`).
     package static func value(of name: String, in query: String) -> String? {
         let bytes = Array(query.utf8)

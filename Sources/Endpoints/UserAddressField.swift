@@ -1,4 +1,4 @@
-/// Auth0's header field or body parameter in which a client's server sends its user's IP address to the token endpoint.
+/// Auth0's field or parameter with the user's IP address. A client's server sends it to the token endpoint.
 package enum UserAddressField {
     package static let name = "auth0-forwarded-for"
 }

@@ -1,10 +1,9 @@
 import AddressIntelligence
 
-/// The origin that a request names in `Origin` (RFC 6454 7). It is compared as an origin, not by its bytes: some
-/// clients write the default port, a trailing slash, capitals, or a non-ASCII host name. React Native on Android does
-/// some of this. `null`, lists and everything else name no origin.
+/// An origin from an `Origin` field (RFC 6454 7), normalised. Some clients, e.g. React Native on Android, write the
+/// default port, a trailing slash, capitals or a non-ASCII name. `null` and lists are no origins.
 package struct WebOrigin: Sendable, Equatable {
-    /// The origin as browsers write it: in lower case, without a default port, with the host name in ASCII.
+    /// The origin in lower case, without a default port, with the host name in ASCII.
     package let text: String
 
     private static let longest = 512
@@ -38,7 +37,7 @@ package struct WebOrigin: Sendable, Equatable {
         self.text = text
     }
 
-    /// Returns whether `claimed`, a field's value, names `origin`. `origin` has the form that browsers send.
+    /// Returns whether `claimed`, a field's value, names `origin`, which has the form of `text`.
     package static func isSame(_ claimed: some Collection<UInt8>, as origin: some Collection<UInt8>) -> Bool {
         claimed.elementsEqual(origin) || WebOrigin(claimed)?.text.utf8.elementsEqual(origin) == true
     }
@@ -53,7 +52,7 @@ package struct WebOrigin: Sendable, Equatable {
 
     private static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
-    /// Returns the IPv6 address in brackets. An IPv4-mapped address becomes the IPv4 address, as in the settings.
+    /// Returns the IPv6 address in brackets. An IPv4-mapped address becomes an IPv4 address.
     private static func address(_ bytes: ArraySlice<UInt8>) -> String? {
         let text = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
         guard text.utf8.contains(UInt8(ascii: ":")), let address = IPAddress(text) else { return nil }
@@ -69,7 +68,7 @@ package struct WebOrigin: Sendable, Equatable {
         guard bytes.contains(where: { $0 >= 0x80 }), let text = String(validating: bytes, as: UTF8.self) else {
             return nil
         }
-        // Maps to lower case for clients that do not (RFC 5895 2). The settings have the ASCII form only.
+        // Some clients do not map names to lower case (RFC 5895 2). The settings contain only the ASCII form.
         let labels = text.lowercased().split(separator: ".", omittingEmptySubsequences: false).map { label in
             label.utf8.allSatisfy { $0 < 0x80 }
                 ? String(label) : Punycode.encode(label.unicodeScalars).map { "xn--" + $0 }

@@ -1,8 +1,8 @@
 package import Settings
 import Vocabulary
 
-/// The assurance levels that clients may request for a sign-in (`acr_values`, OpenID Connect Core 3.1.2.1 and RFC
-/// 9470), and the providers that reach them.
+/// The assurance levels that clients may request (`acr_values`, OpenID Connect Core 3.1.2.1 and RFC 9470), and the
+/// providers that reach them.
 package struct AuthenticationLevels: Sendable {
     private struct Provider: Sendable {
         let name: String
@@ -24,7 +24,7 @@ package struct AuthenticationLevels: Sendable {
         }
     }
 
-    /// The accepted `acr_values`, for the metadata: the gateway's own levels, and the providers' values for levels.
+    /// The accepted `acr_values` for the metadata: the gateway's levels, then the providers' own values.
     var supported: [String] {
         let highest = self.providers.map(\.highest).max() ?? .aal0
         let levels = AssuranceLevel.demandable.filter { $0 <= highest }.map(\.rawValue)
@@ -39,7 +39,7 @@ package struct AuthenticationLevels: Sendable {
         let highest = providers.map(\.highest).max() ?? .aal0
         return values.compactMap { value in
             let own = AssuranceLevel.demandable.first { $0.rawValue == value }
-            // If two providers mean different levels by a value, the higher level is required of both.
+            // If two providers use one value for different levels, the higher level is required.
             let level = own ?? providers.compactMap { $0.values[value] }.max()
             return level.flatMap { $0 <= highest ? $0 : nil }
         }
@@ -66,7 +66,7 @@ enum LevelDemand: Sendable, Equatable {
 
     /// Returns whether a session of this level satisfies the client.
     ///
-    /// - Parameter isFinal: Whether the user was already asked or must not be asked. Any requested level then suffices.
+    /// - Parameter isFinal: Whether no sign-in can follow. Any requested level then suffices, otherwise only the first.
     func isMet(by level: AssuranceLevel, isFinal: Bool) -> Bool {
         switch self {
         case .none: true

@@ -1,9 +1,9 @@
 import Pages
 import Vocabulary
 
-/// The way in which the answer to an authorization request reaches its client through the browser.
+/// How the answer to an authorization request reaches the client through the browser.
 struct AuthorizationAnswer: Sendable {
-    /// The way to deliver the answer (`response_mode`).
+    /// The `response_mode`.
     enum Mode: Sendable {
         case query
         /// A page with a form that posts the answer (OAuth 2.0 Form Post Response Mode).
@@ -19,7 +19,7 @@ struct AuthorizationAnswer: Sendable {
     let redirectURI: String
     let state: String?
     let mode: Mode
-    /// The issuer (`iss`). A client of several servers recognizes the answering server by it (RFC 9207).
+    /// The issuer (`iss`). It tells a client of several servers which server answers (RFC 9207).
     let issuer: String
     let pages: PageWriter
 

@@ -9,14 +9,14 @@ extension AuthorizationEndpoint {
 
     /// A request, and how it arrived.
     struct Arrival {
-        /// The parameters of the request.
+        /// The parameters to judge, including the parameters of a pushed request.
         var parameters: Parameters
-        /// The parameters that the browser takes to the sign-in page and back. Transfer tokens are left out, even under
-        /// another name or inside another value, because each token is tried only once.
+        /// The parameters that the browser takes to the sign-in page and back. Parameters with a transfer token are
+        /// left out, because each token is tried only once.
         var carried: Parameters
-        /// The time when this browser was sent to the sign-in page for this request. `nil` if this did not happen.
+        /// The time when this request was sent to the sign-in page. `nil` if this did not happen.
         var begun: UnixTime?
-        /// The pushed request. The answer to the client uses it up. `nil` if the request was not pushed.
+        /// The pushed request. An answer to the client uses it up. `nil` if the request was not pushed.
         var pushed: FoundRequest?
     }
 
@@ -56,7 +56,7 @@ extension AuthorizationEndpoint {
         }
         let carried = [clientIDs[0], reference]
         let begun = mark.flatMap { self.marks.time(in: $0, of: carried, now: now) }
-        // A user who reached the sign-in page within the lifetime may sign in after it.
+        // A user who reached the sign-in page within the lifetime may return later.
         guard let found, found.request.clientID == client.clientID,
             begun != nil || now.since(found.request.issuedAt) <= PushedRequest.lifetime
         else { throw .page(.oauthRequestUnknown, back: self.start(of: client)) }
@@ -72,7 +72,7 @@ extension AuthorizationEndpoint {
         )
     }
 
-    /// Returns the URL where a sign-in to the client restarts (OpenID Connect Core 4). `nil` if the client has none.
+    /// Returns the client's URL that starts a sign-in (OpenID Connect Core 4). `nil` if the client has none.
     func start(of client: ClientSettings) -> String? {
         client.initiateLoginURI.map { uri in
             uri + (uri.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("iss", self.idTokens.issuer)])

@@ -7,8 +7,7 @@ import Vocabulary
 /// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1) or an id_token.
 ///
 /// The user comes from a session-transfer token, otherwise from the browser's session, otherwise from a new sign-in. A
-/// transfer token signs in this request only: the browser gets no session of this gateway. An older session of another
-/// user never takes precedence (`HandoffCase.judged`).
+/// transfer token signs in for this request only: the browser gets no session.
 package struct AuthorizationEndpoint: Sendable {
     package static let path = "/authorize"
     /// Returns whether a path and query lead to this endpoint.
@@ -28,8 +27,8 @@ package struct AuthorizationEndpoint: Sendable {
     private let levels: AuthenticationLevels
 
     /// - Parameters:
-    ///   - cookies: The cookies in which apps put session-transfer tokens.
-    ///   - keys: The keys that seal the marks of requests that went to the sign-in page (`SignInMarks`).
+    ///   - cookies: The cookies for session-transfer tokens.
+    ///   - keys: The keys that seal `SignInMarks`.
     ///   - levels: The levels that clients may request.
     package init(
         clients: ClientRegistry,
@@ -56,7 +55,7 @@ package struct AuthorizationEndpoint: Sendable {
         }
     }
 
-    /// Answers a request. HEAD requests and prefetches begin nothing, because codes are only for page loads by a user.
+    /// Answers a request. HEAD requests and prefetches get no code.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.method != "HEAD" else { return .noContent() }
         guard request.isNavigation else { return Self.page(.signInNotNavigation, request) }
@@ -116,15 +115,15 @@ package struct AuthorizationEndpoint: Sendable {
                 transfer.existing = try await self.sessions.browser(requester)
             } catch {
                 if error.isUnavailable { throw error }
-                // The provider names the session's user only after a second factor.
+                // The provider requires a second factor before it names the user.
                 if error.reason == .requireAAL { demand.aal = .aal2 }
             }
-            // `prompt=login` requires that the user is present. A token does not prove this.
+            // `prompt=login` requires that the user is present. A token does not prove it.
             if wish.prompt != .login {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: transfer.existing)
             }
             if let failure = transfer.failure { throw NotDone(asking: failure) }
-            // If the client wants another user than the signed-in user, the other user has to sign in.
+            // If the signed-in user is not the user that the client wants, a new sign-in is needed.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
             let isElsewhere = transfer.isElsewhere(than: demand.providers)
@@ -184,8 +183,8 @@ package struct AuthorizationEndpoint: Sendable {
         return wish.answer.error(error)
     }
 
-    /// Records that the browser's session answers the request, or why it does not. Returns false if the gateway must
-    /// not answer without the record.
+    /// Writes the audit record of an answer without sign-in, or of its refusal. Returns false if the answer requires
+    /// the record and it cannot be written.
     private func record(
         _ session: NewSession?,
         _ refusal: Reason?,
@@ -198,15 +197,15 @@ package struct AuthorizationEndpoint: Sendable {
 
     /// Redirects to the sign-in page.
     ///
-    /// - Parameter parameters: The parameters that the browser brings back.
+    /// - Parameter parameters: The parameters of the request (`Arrival.carried`).
     private func signIn(_ parameters: [(name: String, value: String)], _ demand: SignInDemand) -> EndpointResponse {
         let mark = self.marks.mark(parameters, now: self.tokens.clock.now())
         let target = Self.path + "?" + FormText.encoded(parameters + [(SignInMarks.parameter, mark)])
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
     }
 
-    /// Returns whether a native app can sign its user in with another transfer token. The app's WebView must announce
-    /// itself, the client must accept tokens, and neither the client nor a rule may require a sign-in here.
+    /// Returns whether the app of a WebView should send another transfer token, without a sign-in page. False if there
+    /// is a session, or if the client or a rule requires a sign-in.
     private static func asksApp(
         _ wish: AuthorizationRequest,
         _ transfer: TransferSignIn.Outcome,
@@ -265,7 +264,7 @@ package struct AuthorizationEndpoint: Sendable {
         return try await self.idTokens.subject(of: hint)
     }
 
-    /// Returns the session of the user to send back. `nil` if the user has to sign in.
+    /// Returns the session with which to answer the client. `nil` if the user has to sign in.
     private func user(
         _ wish: AuthorizationRequest,
         _ transfer: TransferSignIn.Outcome,
@@ -285,8 +284,8 @@ package struct AuthorizationEndpoint: Sendable {
         return NewSession(key: existing.key, session: existing.session)
     }
 
-    /// Returns the error for a client whose required level is not reached, if the user was already asked or must not be
-    /// asked. Otherwise `nil`. A lower level never suffices, because the client would repeat its request (RFC 9470 4).
+    /// Returns the error if the session does not reach the client's level and no sign-in can follow, otherwise `nil`.
+    /// With a lower level, the client would only repeat its request (RFC 9470 4).
     private func levelError(
         _ level: LevelDemand,
         _ wish: AuthorizationRequest,
@@ -306,7 +305,7 @@ package struct AuthorizationEndpoint: Sendable {
     /// Returns whether the session is recent enough for the client.
     ///
     /// - Parameters:
-    ///   - begun: The time when this request sent the browser to the sign-in page. `nil` if this did not happen.
+    ///   - begun: The time when this request was sent to the sign-in page. `nil` if this did not happen.
     ///   - isProviders: Whether the session comes from a provider's cookie.
     private func suffices(
         _ session: Session,
@@ -315,9 +314,9 @@ package struct AuthorizationEndpoint: Sendable {
         isProviders: Bool = false
     ) -> Bool {
         let now = self.tokens.clock.now()
-        // A provider's session stays when its user signs in again. The session's times are by the provider's clock.
+        // A provider's session keeps `issuedAt` after a new sign-in. Its times are by the provider's clock.
         let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
-        // Only a sign-in just now is new: the page may be from the browser's history. A transfer is never new.
+        // The sign-in must be recent: the page may be from the browser's history. A transfer is not a sign-in.
         let hasSignedIn =
             begun.map {
                 session.origin != .transfer && signedIn.advanced(by: leeway) >= $0

@@ -29,16 +29,16 @@ struct AuthorizationRequest: Sendable {
     let prompt: Prompt
     /// The maximum time since the user authenticated, in seconds. `nil` for no maximum.
     let maxAge: Int64?
-    /// The levels that the client requires, by the names of the gateway or a provider, in order of preference
-    /// (`acr_values`, or an essential `acr` in `claims`). `nil` for any level.
+    /// The required `acr` values, the preferred first (`acr_values`, or an essential `acr` in `claims`). `nil` for any
+    /// level.
     let acrValues: [String]?
-    /// The text that the user would type at the provider (`login_hint`). `nil` if the client sends none.
+    /// The user's name or address, to prefill at the provider (`login_hint`). `nil` if the client sends none.
     let loginHint: String?
     /// The provider where the client wants the user to sign in (Auth0's `connection`). `nil` for any provider.
     let connection: String?
-    /// The unverified `id_token_hint`, an id_token of the user whom the client wants. `nil` for any user.
+    /// An id_token of the user whom the client wants (`id_token_hint`), not verified yet. `nil` for any user.
     let idTokenHint: String?
-    /// The organization (`org_id` or `org_name`) that a session-transfer token's user must have. `nil` for any user.
+    /// The organization (`org_id` or `org_name`) that a transfer token's user must have. `nil` for any user.
     let organization: String?
     /// The session-transfer token among the parameters. `nil` if none exists.
     let transferToken: Secret?
@@ -50,8 +50,7 @@ struct AuthorizationRequest: Sendable {
     ///
     /// - Parameters:
     ///   - parameters: The parameters of the query or of the form.
-    ///   - pages: The writer of an answer that is a page.
-    /// - Throws: `Failure`.
+    ///   - pages: Writes the answer if it is a page.
     init(
         _ parameters: [(name: String, value: String)],
         clients: ClientSnapshot,
@@ -125,8 +124,8 @@ struct AuthorizationRequest: Sendable {
         self.transferToken = values["session_transfer_token"].map { Secret($0) }
     }
 
-    /// Returns the providers whose users this client accepts: the requested provider if the client allows it, otherwise
-    /// the client's providers. Empty for any provider.
+    /// Returns the providers where the user may sign in: the requested provider if the client allows it, otherwise the
+    /// client's providers. Empty for any provider.
     func providers(among realms: Realms) -> [String] {
         let names = realms.all.map(\.name)
         let known = names.filter(self.wish.client.isFor)
@@ -143,7 +142,7 @@ struct AuthorizationRequest: Sendable {
 
     /// The reason why a request gets no code.
     enum Failure: Error {
-        /// The recipient is unknown. The answer is a page with a link to `back`, never a redirect (RFC 6749 4.1.2.1).
+        /// The answer must not go to the client. It is a page with a link to `back` (RFC 6749 4.1.2.1).
         case page(Reason, back: String? = nil)
         case redirect(AuthorizationAnswer, OAuthError)
     }
@@ -168,7 +167,7 @@ struct AuthorizationRequest: Sendable {
         return (client, client.callbacks[0].text)
     }
 
-    /// Returns how the answer reaches the client. The error for an unsupported mode is sent in the query.
+    /// Returns the response mode. An unsupported mode becomes `query`, so that the error reaches the client.
     private static func mode(_ name: String?, _ target: String, _ client: ClientSettings) -> AuthorizationAnswer.Mode {
         switch name {
         case "form_post": return .formPost
@@ -181,8 +180,8 @@ struct AuthorizationRequest: Sendable {
         }
     }
 
-    /// Returns the S256 challenge, 43 characters of base64url. `nil` if a confidential client sends none. A public
-    /// client must send one (RFC 9700 2.1.1).
+    /// Returns the S256 challenge in base64url. `nil` if a confidential client sends none. Public clients must send one
+    /// (RFC 9700 2.1.1).
     private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(OAuthError) -> String? {
         guard values["code_challenge"] != nil else {
             guard values["code_challenge_method"] == nil else {
@@ -210,7 +209,7 @@ struct AuthorizationRequest: Sendable {
             throw .invalidRequest("The prompt is not supported.")
         }
         guard words.contains("none") else {
-            // To choose another account, the user has to sign in again.
+            // Only a new sign-in lets the user choose another account.
             return words.isDisjoint(with: ["login", "select_account"]) ? .any : .login
         }
         guard words.count == 1 else { throw .invalidRequest("prompt=none cannot be combined with other values.") }
@@ -227,8 +226,8 @@ struct AuthorizationRequest: Sendable {
         return seconds
     }
 
-    /// Returns the levels that the client requires. An essential claim takes precedence over `acr_values`, because
-    /// these only state a preference (OpenID Connect Core 5.5.1.1).
+    /// Returns the required `acr` values. An essential claim takes precedence over `acr_values`, which state only a
+    /// preference (OpenID Connect Core 5.5.1.1).
     private static func acrValues(_ values: Parameters) throws(OAuthError) -> [String]? {
         let wanted = values["acr_values"]?.split(separator: " ").map(String.init) ?? []
         let demanded = try Self.essentialACR(values["claims"])
@@ -253,7 +252,7 @@ struct AuthorizationRequest: Sendable {
         return elements.compactMap(\.string)
     }
 
-    /// The parameters by name. Parameters without a value are absent. Unknown parameters are ignored (RFC 6749 3.1).
+    /// The parameters by name. A parameter without a value is absent (RFC 6749 3.1).
     private struct Parameters {
         private var values: [String: String] = [:]
         /// The name of a repeated parameter. `nil` if none is repeated.
@@ -279,8 +278,8 @@ extension AuthorizationRequest.Response {
         }
     }
 
-    /// Rejects clients and parameters that do not fit the response type. An id_token must be posted or passed to a
-    /// page, so that no URL contains it. It requires a nonce (OpenID Connect Core 3.2.2.1).
+    /// Rejects clients and parameters that do not fit the response type. An id_token requires a nonce (OpenID Connect
+    /// Core 3.2.2.1) and a mode that keeps the id_token out of URLs.
     fileprivate func check(
         _ mode: String?,
         nonce: String?,

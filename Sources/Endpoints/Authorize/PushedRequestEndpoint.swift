@@ -4,7 +4,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `POST /oauth/par` (RFC 9126): a client sends its authorization request, and the browser only sends a reference.
+/// `POST /oauth/par` (RFC 9126): a client pushes its authorization request, and the browser sends only a reference.
 package struct PushedRequestEndpoint: Sendable {
     /// The beginning of every `request_uri` (RFC 9126 2.2).
     static let prefix = "urn:ietf:params:oauth:request_uri:"
@@ -37,7 +37,7 @@ package struct PushedRequestEndpoint: Sendable {
         .oauth("/oauth/par", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
 
-    /// Returns 201 with the `request_uri`. A request that `/authorize` would refuse is refused here.
+    /// Returns 201 with the `request_uri` (RFC 9126 2.2).
     private func answer(_ request: EndpointRequest) async throws(OAuthError) -> EndpointResponse {
         let call = try await self.authentication.call(request, readsJSONAsForm: true)
         let (parameters, clientID) = (call.parameters, call.requester.client.clientID)
@@ -49,7 +49,7 @@ package struct PushedRequestEndpoint: Sendable {
         pushed.append(("client_id", clientID))
         let proof = try await self.proofs.proof(of: request)
         if let proof {
-            // A proof names the key, as dpop_jkt does (RFC 9449 10.1).
+            // A proof selects the key, as dpop_jkt does (RFC 9449 10.1).
             let stated = pushed.first { $0.name == "dpop_jkt" }?.value
             guard stated == nil || stated == proof.thumbprint else {
                 throw .invalidRequest("The dpop_jkt does not match the key of the proof.")
@@ -95,7 +95,7 @@ package struct PushedRequestEndpoint: Sendable {
         if let hint = wish.idTokenHint { _ = try await self.idTokens.subject(of: hint) }
     }
 
-    /// The parameters that authenticate the client at this endpoint and are not part of the pushed request.
+    /// The parameters that authenticate the client. They are not part of the pushed request.
     private static let ofAuthentication: Set<String> = [
         "client_id", "client_secret", "client_assertion", "client_assertion_type", UserAddressField.name,
     ]

@@ -6,7 +6,7 @@ import Vocabulary
 /// The metadata at `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID
 /// Connect Discovery 1.0).
 package struct ServerMetadata: Sendable {
-    /// The issuer in tokens and metadata: the origin of the first host with endpoints plus `/`, for Auth0's SDKs.
+    /// The issuer in tokens and metadata: the origin of the first host with endpoints, and `/` for Auth0's SDKs.
     private let issuer: String
 
     private let signsIn: Bool
@@ -15,7 +15,7 @@ package struct ServerMetadata: Sendable {
 
     /// - Parameters:
     ///   - origin: The origin of the first host with endpoints.
-    ///   - signsIn: Whether users can sign in, so that `/authorize` is served.
+    ///   - signsIn: Whether `/authorize` is served.
     ///   - levels: The levels that clients may request at `/authorize`.
     package init(
         origin: String,

@@ -1,7 +1,7 @@
 import Cryptography
 import Vocabulary
 
-/// Marks that identify an authorization request when it returns from the sign-in page, so that users are asked once.
+/// Sealed marks of authorization requests that were sent to the sign-in page. They prevent a second sign-in.
 struct SignInMarks: Sendable {
     /// The query parameter that carries a mark.
     static let parameter = "sallyport_signed_in"
@@ -16,7 +16,7 @@ struct SignInMarks: Sendable {
         return Base64URL.encode(self.keys.seal(writer.bytes, for: Self.place(parameters)))
     }
 
-    /// Returns the time of a mark. `nil` if it was not made by this deployment for these parameters, or is too old.
+    /// Returns the time of a mark. `nil` if the mark is invalid, is for other parameters, or is too old.
     func time(in mark: String, of parameters: [(name: String, value: String)], now: UnixTime) -> UnixTime? {
         guard let sealed = Base64URL.decode(mark), let bytes = try? self.keys.open(sealed, for: Self.place(parameters))
         else { return nil }

@@ -6,8 +6,8 @@ import Vocabulary
 
 /// Signs users in with the session-transfer tokens of authorization requests.
 ///
-/// As on routes, the token in the cookie is tried before the token in the query. The client must accept tokens in this
-/// transport. A token is tried once: a handled cookie is cleared and marked. A refused token does not end the request.
+/// The token in the cookie is tried before the token in the query. The client must accept the token's transport. A
+/// refused token does not end the request.
 struct TransferSignIn: Sendable {
     let handoff: HandoffConsumer
     let cookies: HandoffCookies
@@ -20,27 +20,27 @@ struct TransferSignIn: Sendable {
         var user: NewSession?
         /// The browser's own session. `nil` if there is no session or it has ended.
         var existing: FoundSession?
-        /// The `Set-Cookie` fields of the answer, unless the browser has to repeat the attempt (`repeating`).
+        /// The `Set-Cookie` fields of the answer. Not sent together with `repeating`.
         var fields: [(name: String, value: String)] = []
         /// The `Set-Cookie` field that lets the browser repeat the attempt. `nil` if no token was tried.
         var repeating: (name: String, value: String)?
-        /// Whether the user has to sign in even with a session, because a token of the request is not accepted.
+        /// Whether the user has to sign in despite a session, because a token was not accepted.
         var demandsSignIn = false
-        /// Whether a rule requires the sign-in, so that no other token would help.
+        /// Whether a rule requires the sign-in. Another token would not help.
         var isSignInRuled = false
-        /// The error that denied the sign-in. `nil` if the sign-in was not denied.
+        /// The error of a denied sign-in. `nil` if no sign-in was denied.
         var denial: OAuthError?
-        /// The error of the store that kept a token from being judged. `nil` if every token was judged.
+        /// The store's error while a token was tried. `nil` if the store answered.
         var failure: StoreError?
 
-        /// Returns whether the token's user is not the user with this id. Without a token, judges the signed-in user.
+        /// Returns whether the token's user, otherwise the signed-in user, has another id. False if there is no user.
         func isOther(than userID: String?) -> Bool {
             let session = self.user?.session ?? self.existing?.session
             guard let session, let userID else { return session != nil }
             return !session.identity.id.isExactly(userID)
         }
 
-        /// Returns whether the user signed in at a provider that is not in `providers`. An empty list allows all.
+        /// Returns whether the user signed in at a provider that is not in `providers`. False if `providers` is empty.
         func isElsewhere(than providers: [String]) -> Bool {
             guard !providers.isEmpty, let session = self.user?.session ?? self.existing?.session else { return false }
             return !providers.contains(session.identity.realm.name)
@@ -62,7 +62,7 @@ struct TransferSignIn: Sendable {
             if request.isTopLevelPageLoad {
                 _ = await self.attempt(token, .query, &trial)
             } else {
-                // A frame, or a form that a page posts by itself, is not a navigation of the user.
+                // A page can open frames and post forms without the user.
                 trial.outcome.demandsSignIn = true
             }
         }
@@ -75,11 +75,11 @@ struct TransferSignIn: Sendable {
         let request: EndpointRequest
         let requester: Requester
         var outcome = Outcome()
-        /// Whether a token ends the session that another user has in the browser.
+        /// Whether a token of another user ends the browser's session.
         var endsOtherUser = true
         /// The organization that the client requires of the token's user. `nil` for any user.
         var organization: String?
-        /// The secret for the attempts: the secret that the browser sent again, otherwise a new one.
+        /// The secret of the attempts: the browser's secret if it repeats an attempt, otherwise a new one.
         let attempt: AttemptSecret
 
         init(client: ClientSettings, request: EndpointRequest, requester: Requester) {
@@ -96,7 +96,7 @@ struct TransferSignIn: Sendable {
     /// - Returns: Whether the token in the query should be tried as well.
     private func tryCookies(_ trial: inout Trial) async -> Bool {
         let presented = trial.request.credentials.handoff
-        // A page can make frames and post forms without the user, so such requests leave the cookie unchanged.
+        // A page can open frames and post forms without the user. These requests leave the cookie unchanged.
         guard trial.request.isTopLevelPageLoad, !presented.tokens.isEmpty else { return true }
         let marks = presented.marks.flatMap { $0.bytes.count <= HandoffConsumer.longestMarks ? $0.bytes : nil } ?? []
         let tokens = presented.tokens.filter { !self.handoff.isMarked($0.bytes, in: marks) }
@@ -137,7 +137,7 @@ struct TransferSignIn: Sendable {
                 let account = self.cookies.account(trial.request.cookieReach)
                 trial.outcome.fields.append(("set-cookie", account.setting(mark)))
             }
-            // No client gets the token of this session.
+            // No client receives this session's token.
             trial.outcome.user = self.tokens.presented(session, by: token)
             return false
         case .alreadySignedIn, .renewed: return true
@@ -149,11 +149,11 @@ struct TransferSignIn: Sendable {
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
             if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
-            // A cookie may be stale or planted by a sibling domain. A token that a rule judged is genuine and unused.
+            // A cookie that is refused for another reason may be stale or planted by a sibling domain.
             if transport == .query || reason == .handoffOtherUser || reason == .ruleSignInRequired {
                 trial.outcome.demandsSignIn = true
             }
-            // If the session is another user's, nobody is signed in, even if the query has a token.
+            // If the browser has another user's session, the token in the query is not tried.
             return reason != .handoffOtherUser
         case .denied(let reason, let text):
             trial.outcome.denial =
@@ -185,7 +185,7 @@ struct TransferSignIn: Sendable {
             requestID: requester.requestID
         )
         request.certificate = requester.certificate
-        // The browser's own session is not changed, unless it belongs to another user.
+        // The browser's own session is kept, unless it belongs to another user.
         request.existingSuffices = false
         request.replacesExisting = false
         request.endsOtherUser = trial.endsOtherUser

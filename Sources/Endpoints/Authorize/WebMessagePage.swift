@@ -1,10 +1,10 @@
 import Pages
 import Vocabulary
 
-/// The page that passes an answer to the window that opened or frames it, as Auth0's SDKs for browsers expect (OAuth
-/// 2.0 Web Message Response Mode, draft-sakimura-oauth-wmrm-00, simple mode).
+/// The page that passes an answer to the window that opened or frames it (OAuth 2.0 Web Message Response Mode,
+/// draft-sakimura-oauth-wmrm-00, simple mode). Auth0's SDKs for browsers use this mode.
 ///
-/// The browser passes the answer to a page of `origin` only, and only such a page may show this page in a frame.
+/// Only a page of `origin` receives the answer and may frame this page.
 enum WebMessagePage {
     private static let script = """
         const{origin:o,response:r}=document.currentScript.dataset,w=window.opener||window.parent;\

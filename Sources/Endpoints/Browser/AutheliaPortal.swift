@@ -1,13 +1,12 @@
 import Pages
 import Vocabulary
 
-/// The paths of Authelia's portal that apps link to. They lead to the gateway's own pages, and are served on the
-/// portal's host, where no app would answer.
+/// The paths of Authelia's portal that apps link to. They lead to the gateway's own pages, on the portal's host only.
 package struct AutheliaPortal: Sendable {
-    /// The endpoints that find the page that `rd` names.
+    /// Finds the page in the query parameter `rd`.
     private let wanted: OAuth2ProxyEndpoints
 
-    /// - Parameter wanted: The endpoints of the portal's hosts. Authelia and oauth2-proxy both name the page in `rd`.
+    /// - Parameter wanted: Finds the wanted page. Authelia and oauth2-proxy both name it in `rd`.
     package init(wanted: OAuth2ProxyEndpoints) {
         self.wanted = wanted
     }
@@ -16,12 +15,12 @@ package struct AutheliaPortal: Sendable {
         [
             Endpoint(path: "/", methods: ["GET", "HEAD"]) { request in
                 let page = self.wanted.page(request)
-                // A sign-in that leads to the portal itself would come back here.
+                // A sign-in that returns to the portal itself would loop.
                 guard page.origin != request.origin || page.path != "/" else { return .seeOther(SessionsPage.path) }
                 let signIn = SignInPath.leading(to: page.path.utf8, demanding: SignInDemand())
                 return .seeOther(page.origin + request.design.path(signIn))
             },
-            // All hosts share the portal's session, so the user signs out here, even on the way to another host.
+            // All hosts share the portal's session, so the user signs out here even if `rd` is on another host.
             Endpoint(path: "/logout", methods: ["GET", "HEAD", "POST"]) { request in
                 let page = self.wanted.page(request)
                 let path =

@@ -4,10 +4,10 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The sign-in of a browser for a native app. The browser gets no session. A session that it already has is kept.
+/// Sign-in in the browser for a native app. The browser's own session is not changed.
 extension BrowserSessionEndpoints {
-    /// Returns the endpoint `/.sallyport/app`. It begins the sign-in for the flow in the query. The query names the
-    /// provider, there is only one, or the user chooses. `nil` if users sign in only at a provider's own pages.
+    /// Returns the endpoint `/.sallyport/app`, which begins the sign-in for the flow in the query. If there are several
+    /// providers and the query names none, the user chooses. `nil` if users sign in only at a provider's own pages.
     func appEndpoint(_ native: NativeSignIns) -> Endpoint? {
         let ways = self.ways.all.filter { if case .pages = $0.kind { false } else { true } }
         guard !ways.isEmpty else { return nil }
@@ -42,7 +42,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Calls `answer` with the app of the flow in `form`, or in the query without `form`. Refuses an invalid flow.
+    /// Calls `answer` with the app of the flow in `form`, or in the query if `form` is `nil`. Refuses an invalid flow.
     private func withApp(
         _ request: EndpointRequest,
         _ native: NativeSignIns,
@@ -149,8 +149,8 @@ extension BrowserSessionEndpoints {
 
     // MARK: At a provider
 
-    /// Completes the sign-in at a provider: 303 to the app with a code, whether or not the user signed in. If the
-    /// provider or the store cannot answer, the cookies stay and the page can be loaded again.
+    /// Answers with 303 to the app with a code, even if the sign-in failed. If the provider or the store cannot answer,
+    /// the cookies stay and the user can reload the page.
     func completeSignIn(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
@@ -162,7 +162,7 @@ extension BrowserSessionEndpoints {
         let requester = request.requester
         var fields: [(name: String, value: String)] = []
         do throws(NotDone) {
-            // The store is asked before the provider, so that an outage of the store does not use up the code.
+            // The store is asked before the provider, so that a store outage does not use up the provider's code.
             guard let kept = try await native.flow(app.flow) else {
                 return self.refuse(.signInFlowExpired, request, fields: cleared)
             }

@@ -5,13 +5,13 @@ import Vocabulary
 
 /// The return of the browser from the provider.
 extension BrowserSessionEndpoints {
-    /// Answers `GET /.sallyport/callback`, and `/.sallyport/callback/NAME` on a host with several providers. The answer
-    /// is 303 to the page that the user wanted, with the new session's cookie, or a page with the reason for a failure.
-    /// If the provider or the store cannot answer, the cookies stay and the page can be loaded again. If many tabs
-    /// began sign-ins and the cookie was shortened, the sign-in restarts by itself: the provider knows the user by
-    /// then.
+    /// Answers `GET /.sallyport/callback`, or `/.sallyport/callback/NAME` on a host with several providers: 303 to the
+    /// wanted page with the new session's cookie, or a page with the error.
     ///
-    /// - Parameter named: The provider of a callback path with a name. `nil` for the path without a name.
+    /// If the provider or the store cannot answer, the cookies stay and the user can reload the page. A sign-in whose
+    /// cookie was shortened restarts by itself (`KeptCookies`).
+    ///
+    /// - Parameter named: The provider in the path. `nil` for the path without a name.
     func comeBack(_ request: EndpointRequest, _ named: BrowserSignInFlow?) async -> EndpointResponse {
         guard request.method != "POST" else { return self.take(request, named) }
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
@@ -21,8 +21,8 @@ extension BrowserSessionEndpoints {
         let kept = self.signInCookies.kept(id, request)
         let pending = kept.flatMap { flows.first?.pending($0, id: id, on: request.authority) }
         let cleared = kept == nil ? [] : self.signInCookies.clear(id, request)
-        // The provider where the sign-in began, if its callback is this path. A sign-in that began when the host had
-        // only one provider comes back to the path without a name.
+        // `nil` if this path is not the callback of the provider where the sign-in began. The path has no name if the
+        // host had only one provider when the sign-in began.
         let flow: BrowserSignInFlow?
         if let named {
             flow = pending == nil || pending?.provider == named.name ? named : nil
@@ -32,7 +32,7 @@ extension BrowserSessionEndpoints {
             flow = flows.first { flow in pending.map(flow.began) ?? true }
         }
         guard let flow else {
-            // A provider or some other page sent the browser back for a sign-in that began at another provider.
+            // A provider answered a sign-in that began at another provider, or a page forged the answer.
             let refusal = NotDone(.signInStateMismatch, detail: "the sign-in began at another provider")
             (named ?? flows[0]).record(refusal, .web, request.requester)
             return self.refuse(refusal.reason, request, fields: cleared)
@@ -53,8 +53,8 @@ extension BrowserSessionEndpoints {
     /// The query parameter that carries a posted answer from POST to GET.
     private static let posted = "posted"
 
-    /// Answers `POST /.sallyport/callback`, for a provider that answers with a form: 303 to the same path by GET, with
-    /// the sealed answer (`PostedAnswer`). The POST changes no state, so anyone may repeat it.
+    /// Answers `POST /.sallyport/callback`, where a provider posts its answer: 303 to this path with the sealed answer
+    /// in the query (`PostedAnswer`). The POST changes no state.
     private func take(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointResponse {
         guard request.isNavigation else { return self.refuse(.signInNotNavigation, request) }
         guard let flow = named ?? self.ways.flows.first, request.query.isEmpty,
@@ -65,7 +65,7 @@ extension BrowserSessionEndpoints {
         return .seeOther("\(place)?\(Self.posted)=\(text)")
     }
 
-    /// Returns the request. If it carries a posted answer, the answer replaces the query.
+    /// Returns the request. A posted answer becomes its query.
     private func unsealed(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointRequest {
         guard let text = request.only(Self.posted), let flow = self.ways.flows.first else { return request }
         let place = Self.callbackPath(of: named?.name, by: request.design)
@@ -78,8 +78,8 @@ extension BrowserSessionEndpoints {
     /// Completes a sign-in at this provider.
     ///
     /// - Parameters:
-    ///   - pending: The state that the browser kept. `nil` if there is no readable state.
-    ///   - cleared: The fields that make the browser forget the state.
+    ///   - pending: The browser's state of the sign-in. `nil` if there is no readable state.
+    ///   - cleared: The fields that delete the state in the browser.
     private func completeSignIn(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
@@ -125,7 +125,7 @@ extension BrowserSessionEndpoints {
             let way = self.lastWay.note(flow.name, among: self.ways, request)
             return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {
-            // If a level that a client requires was not reached, the client gets an error, and the user sees no page.
+            // If the level that a client requires was not reached, `/authorize` answers the client with an error.
             if error.reason == .signInInsufficient, demand.aal != nil, AuthorizationEndpoint.leadsHere(returnTo) {
                 return .seeOther(returnTo, fields: cleared)
             }

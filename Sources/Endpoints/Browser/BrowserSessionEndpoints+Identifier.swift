@@ -4,7 +4,7 @@ import Vocabulary
 /// The sign-in page that asks for the user's address first (`sign_in: identifier_first`). The answer depends only on
 /// the domain, so it does not reveal whether a user exists.
 extension BrowserSessionEndpoints {
-    /// Answers `GET /.sallyport/login` with the form for the address. The form keeps `demand`.
+    /// Answers `GET /.sallyport/login` with the form for the address. The form's target contains `demand`.
     func askForIdentifier(_ request: EndpointRequest, _ demand: SignInDemand) -> EndpointResponse {
         self.noticing(request, demand) { notice in
             Page.askForIdentifier(request, self.form(request, demand), notice: notice)
@@ -24,10 +24,9 @@ extension BrowserSessionEndpoints {
         return form
     }
 
-    /// Calls `answer` with the address in a form that a page of this host posted, and with a demand that has the
-    /// address as its hint. Refuses forms of other sites.
+    /// Calls `answer` with the posted address, and with `demand` plus the address as a hint. Refuses cross-site forms.
     ///
-    /// - Parameter again: Makes the form to show if the posted form has no address.
+    /// - Parameter again: Makes the form to show again if the address is missing.
     private func identified(
         _ request: EndpointRequest,
         _ form: BodyParameters,
@@ -35,7 +34,7 @@ extension BrowserSessionEndpoints {
         again: () -> Page.Form,
         then answer: (SignInDemand, String) async -> EndpointResponse
     ) async -> EndpointResponse {
-        // As for a password: a page of another site must not send the browser to a provider in the user's name.
+        // A page of another site must not begin a sign-in.
         guard SameOrigin.isProven(request) else {
             await self.sessions.recordDenial(.requestCrossSite, for: request.requester)
             return self.refuse(.requestCrossSite, request)
@@ -47,8 +46,8 @@ extension BrowserSessionEndpoints {
         return await answer(demand.hinting(at: address), address)
     }
 
-    /// Answers `POST /.sallyport/login` with an address only: 303 to the provider whose domains include the address.
-    /// Otherwise the page shows all ways to sign in, with the address in the password form.
+    /// Answers `POST /.sallyport/login` with an address only: 303 to the provider for the domain of the address. If
+    /// there is none, the page shows all ways to sign in.
     func identify(_ request: EndpointRequest, _ form: BodyParameters) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         return await self.identified(request, form, demand, again: { self.form(request, demand) }) { demand, address in
@@ -72,7 +71,7 @@ extension BrowserSessionEndpoints {
     /// - Parameters:
     ///   - demand: The demand of the app's flow.
     ///   - ways: The ways in which an app's users can sign in.
-    ///   - ask: Makes the page that offers these ways, with the address.
+    ///   - ask: Makes the page with these ways and the address.
     func identify(
         _ request: EndpointRequest,
         _ form: BodyParameters,

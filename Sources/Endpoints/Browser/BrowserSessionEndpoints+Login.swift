@@ -3,8 +3,8 @@ import SignOn
 import Vocabulary
 
 extension BrowserSessionEndpoints {
-    /// Answers `GET /.sallyport/login`. It begins the sign-in if there is only one way, or the query names a provider,
-    /// or the address in `login_hint` belongs to a provider. Otherwise the user chooses, or enters an address.
+    /// Answers `GET /.sallyport/login`. Begins the sign-in if there is only one way, or if the query selects a way
+    /// (`provider`, `login_hint`). Otherwise the user chooses a way or enters an address.
     func login(_ request: EndpointRequest) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let ways = self.ways.meeting(demand)
@@ -22,7 +22,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Redirects to the provider, even if a user is signed in, as a route may require. HEAD and prefetches do nothing.
+    /// Redirects to the provider, even if the user is signed in, because a route may require a new sign-in.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)
@@ -36,7 +36,7 @@ extension BrowserSessionEndpoints {
         return await self.begin(request, flow, returnTo: returnTo, demanding: demand)
     }
 
-    /// Redirects to the provider, with a cookie that is needed to complete the sign-in.
+    /// Redirects to the provider, with a cookie for the state of the sign-in.
     ///
     /// - Parameters:
     ///   - returnTo: A safe path on this host.
@@ -86,8 +86,7 @@ extension BrowserSessionEndpoints {
 
     var completedSignIns: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 
-    /// Returns a refusal whose page links to a sign-in with `demand`. The page does not redirect by itself, so that no
-    /// failure repeats without the user.
+    /// Returns a refusal with a link to the sign-in page. It does not redirect, so that a failure does not loop.
     func refuse(
         _ reason: Reason,
         _ request: EndpointRequest,
@@ -99,7 +98,7 @@ extension BrowserSessionEndpoints {
     ) -> EndpointResponse {
         var demand = demand
         switch reason {
-        // If the user is not asked, the sign-in fails again in the same way.
+        // Unless the provider asks the user again, the next sign-in fails for the same reason.
         case .signInBlocked, .signInInsufficient, .signInInteractionRequired, .signInNotAllowed, .signInRepeated:
             demand.isAgain = true
         default: break

@@ -23,13 +23,12 @@ extension BrowserSessionEndpoints {
         return isOfSignOut ? nil : page
     }
 
-    /// Answers `POST /.sallyport/logout` once every loop has forgotten the session, or if there is no session. The
-    /// answer is 303 to the provider's sign-out page if there is one, otherwise to `return_to`. If the store cannot
-    /// confirm the end, the answer is 503 with the button's page.
+    /// Answers `POST /.sallyport/logout` once every loop has forgotten the session: 303 to the provider's sign-out page
+    /// if there is one, otherwise to `return_to`. If the store cannot confirm the end, 503 with the button's page.
     ///
     /// With `Accept: application/json`, the answer is 204, or 200 with the provider's sign-out page in `redirect_to`.
     ///
-    /// A token in a header takes precedence over the cookie. No other site can make a browser send such a token.
+    /// A token in a header takes precedence over the cookie. No other site can make a browser send such a header.
     func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         if let token = request.credentials.explicitToken { return await self.signOut(token, request) }
         let form = try? BodyParameters(request, accepting: [.form])
@@ -70,11 +69,10 @@ extension BrowserSessionEndpoints {
         return (onward, [("set-cookie", self.cookies.cookie(request).clearing())] + self.sessions.siteDataFields)
     }
 
-    /// Answers `GET /.sallyport/signed-out`, where a sign-out ends. It leads to the page that the user wanted, on the
-    /// host where the sign-out began, or says that the user is signed out. The app's own pages would lead to a sign-in,
-    /// and a provider that still has a session would sign the user in again without asking.
+    /// Answers `GET /.sallyport/signed-out`, where a sign-out ends: redirects to the wanted page, or says that the user
+    /// is signed out. It never redirects to `/`, where a provider could sign the user in again.
     ///
-    /// If the browser is signed in here, e.g. after going back in its history, the user is asked whether to sign out.
+    /// If the browser is signed in, e.g. after going back in its history, it is redirected to the sign-out page.
     func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
         let place = request.only("state").flatMap { self.providerSignOut?.place(of: $0) }
         guard let place, place.path != "/" else {

@@ -2,7 +2,7 @@ package import Providers
 package import SignOn
 import Vocabulary
 
-/// Sign-in at a provider's own pages. They set a cookie that the gateway accepts.
+/// Sign-in at a provider's own pages, which set a cookie that the gateway accepts.
 package struct ProviderPages: Sendable {
     let provider: KratosProvider
     let sessions: SessionService
@@ -19,8 +19,7 @@ package struct ProviderPages: Sendable {
 extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login`: 303 to the provider's page, which leads back to the wanted page.
     ///
-    /// A browser that returns without a valid cookie is sent there again, and a provider that knows the user sends the
-    /// browser back. After a few rounds within seconds, a page ends the loop. A blocked user gets a page at once.
+    /// If the browser keeps coming back without a valid cookie, a page ends the loop (`CompletedSignIns.begun`).
     func login(_ request: EndpointRequest, _ pages: ProviderPages, _ name: String) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)

@@ -4,10 +4,8 @@ import Vocabulary
 
 /// The sign-in page with the form for a password.
 extension BrowserSessionEndpoints {
-    /// Answers `GET /.sallyport/login` with the form and links to the providers, even if a user is signed in. A route
-    /// may require a new sign-in. Its session replaces the current one.
-    ///
-    /// The form contains the login hint of `demand`. If `demand` is empty, a signed-in user can also continue.
+    /// Answers `GET /.sallyport/login` with the form and links to the providers, even if the user is signed in, because
+    /// a route may require a new sign-in. If `demand` is empty, the user can also continue with the current session.
     func askToSignIn(
         _ request: EndpointRequest,
         _ ways: [SignInWay],
@@ -27,7 +25,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns a sign-in page that says why the user sees it.
+    /// Returns the sign-in page with a notice that says why the user sees it.
     func noticing(
         _ request: EndpointRequest,
         _ demand: SignInDemand,
@@ -39,7 +37,7 @@ extension BrowserSessionEndpoints {
         return page
     }
 
-    /// Returns the notice for the reason why the browser comes to the sign-in page.
+    /// Returns the page's notice for the reason in the cookie.
     private func sentence(_ notice: SignInNotice) -> Page.Notice {
         let lifetimes = self.sessions.lifetimes(withTransfers: self.hasTransfers)
         // The page has no words for a time under two minutes.
@@ -52,7 +50,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns the browser's only session. `nil` if none exists, or an actor uses it. An actor cannot continue.
+    /// Returns the browser's session. `nil` unless there is exactly one, and no actor uses it.
     private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
         guard !request.credentials.sessionCookies.isEmpty,
             let live = try? await self.sessions.presented(by: request.requester), live.count == 1,
@@ -61,7 +59,7 @@ extension BrowserSessionEndpoints {
         return Page.Current(account: AccountText.of(live[0].session.identity), returnTo: returnTo)
     }
 
-    /// Returns the ways of a sign-in page that leads back to a page of this host.
+    /// Returns the ways to sign in and return to a page of this host.
     private func offer(
         _ ways: [SignInWay],
         returnTo: String,
@@ -75,8 +73,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns the ways to sign in that a page offers: the form if it is one of `ways`, and links for the rest. The way
-    /// that this browser used last comes first.
+    /// Returns the form, if it is one of `ways`, and links for the other ways. The way that was used last comes first.
     ///
     /// - Parameter path: Returns the target of a way's link.
     func offer(

@@ -3,8 +3,8 @@ import SignOn
 import Vocabulary
 
 extension BrowserSessionEndpoints {
-    /// Answers `GET /.sallyport/session` for the app's scripts: who is signed in, until when, and where to sign in. It
-    /// reads only the cookie, does not extend the idle timeout and shows no credential (CVE-2024-39315).
+    /// Answers `GET /.sallyport/session` for the app's scripts: who is signed in, until when, and where to sign in. The
+    /// request does not extend the idle timeout. The answer contains no credential (CVE-2024-39315).
     @Sendable
     func session(_ request: EndpointRequest) async -> EndpointResponse {
         do {

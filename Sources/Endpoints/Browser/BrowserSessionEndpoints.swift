@@ -12,16 +12,16 @@ package struct BrowserSessionEndpoints: Sendable {
         design.base.isEmpty ? self.callback : OAuth2ProxyEndpoints.callback
     }
 
-    /// The path of the callback, unless the paths of oauth2-proxy are served.
+    /// The path of the callback if the paths of oauth2-proxy are not served.
     static let callback = "/.sallyport/callback"
 
-    /// Returns the callback path of one of several providers. Each provider has its own path, so that no answer is
-    /// mistaken for another provider's (mix-up, RFC 9700 4.4.2.2). A `nil` name means the only provider.
+    /// Returns the callback path of a provider. Each of several providers has its own path, against mix-up attacks (RFC
+    /// 9700 4.4.2.2). `name` is `nil` for the only provider.
     package static func callbackPath(of name: String?, by design: PageDesign) -> String {
         name.map { design.path(self.callback(of: $0)) } ?? self.callbackPath(by: design)
     }
 
-    /// Returns the callback path of one of several providers, without the prefix of oauth2-proxy.
+    /// Returns the callback path of one of several providers, without the design's path prefix.
     private static func callback(of name: String) -> String { "\(self.callback)/\(name)" }
 
     let sessions: SessionService
@@ -30,7 +30,7 @@ package struct BrowserSessionEndpoints: Sendable {
     let native: NativeSignIns?
     let callbacks = CallbackFlights()
     let ways: SignInWays
-    /// Whether a transfer token may have signed a browser in.
+    /// Whether some route signs browsers in with a transfer token.
     let hasTransfers: Bool
     private let handoffParameter: String
     /// The hosts (`host[:port]`) whose sign-in page asks for the user's address first.
@@ -39,7 +39,7 @@ package struct BrowserSessionEndpoints: Sendable {
     /// - Parameters:
     ///   - sessions: Finds and ends the sessions of all users of the host.
     ///   - cookieName: The configured name of the session cookie.
-    ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
+    ///   - handoffParameter: The query parameter for transfer tokens. It is removed from every `return_to`.
     ///   - hasTransfers: Whether some route signs browsers in with a transfer token.
     ///   - native: Signs users of native apps in through the browser. `nil` if apps cannot do this.
     ///   - providerSignOut: Continues a sign-out at the provider. `nil` if users sign in with passwords.
@@ -64,12 +64,12 @@ package struct BrowserSessionEndpoints: Sendable {
         self.identifierFirst = identifierFirst
     }
 
-    /// Returns whether a page with several ways asks for the user's address first on the host of this request.
+    /// Returns whether a page with these ways asks for the user's address first on the request's host.
     func asksForIdentifier(_ request: EndpointRequest, _ ways: [SignInWay]) -> Bool {
         ways.count > 1 && self.identifierFirst.contains(request.authority)
     }
 
-    /// Whether the sign-in pages accept forms on some host.
+    /// Whether the sign-in pages accept forms on at least one host.
     var takesForm: Bool { self.ways.passwords != nil || !self.identifierFirst.isEmpty }
 
     package var endpoints: [Endpoint] {
@@ -110,11 +110,10 @@ package struct BrowserSessionEndpoints: Sendable {
             }
     }
 
-    /// If the link carries a session-transfer token, redirects with the token to the page that the sign-in would lead
-    /// back to. That page's route judges the token. If it refuses, the browser returns without the token. `nil` if
-    /// there is no token, or if no token suffices because the user has to authenticate again.
+    /// If the link carries a session-transfer token, redirects with the token to the page in `return_to`. The route of
+    /// this page judges the token. `nil` if there is no token, or if the user has to authenticate again.
     ///
-    /// The token is passed only to the page of this host that the link names, and is never part of a `return_to`.
+    /// If the route refuses the token, the browser comes back without it, because no `return_to` contains the token.
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {
         let tokens = request.parameters(self.handoffParameter).filter { !$0.isEmpty }
         guard request.isTopLevelPageLoad, tokens.count == 1, !SignInDemand(request.query).isAgain else { return nil }
@@ -131,7 +130,7 @@ package struct BrowserSessionEndpoints: Sendable {
         .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
-    /// Returns the page to return to: the path, or the URL on the request's host, in `values`.
+    /// Returns the safe page in `values` (`ReturnTo.page`).
     func returnTo(_ values: [String], _ request: EndpointRequest) -> String {
         ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
     }

@@ -2,13 +2,13 @@ import Synchronization
 import Vocabulary
 
 /// The callbacks that are being answered. If a browser sends a callback several times at once (a double click, an
-/// impatient reload), its code is redeemed only once, and all requests get that answer. A provider may treat a second
-/// use as theft and revoke the tokens of the first use (RFC 6749 4.1.2).
+/// impatient reload), its code is redeemed once, and all requests get one answer. A provider may revoke the tokens
+/// after a second use (RFC 6749 4.1.2).
 final class CallbackFlights: Sendable {
-    /// One browser's return: the state it kept, the sessions to replace, and the provider's answer.
+    /// A callback: the state and the sessions of the browser, and the provider's answer.
     struct Key: Hashable {
         let authority: String
-        /// The provider of the callback's path. `nil` for the path without a name.
+        /// The provider in the path. `nil` for the path without a name.
         let place: String?
         let kept: Secret
         let sessions: [Secret]

@@ -3,13 +3,13 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The endpoints to which clients send a browser to sign its user out: `/oidc/logout` (OpenID Connect RP-Initiated
+/// The endpoints where a client sends a browser to sign its user out: `/oidc/logout` (OpenID Connect RP-Initiated
 /// Logout 1.0) and `/v2/logout` (Auth0's).
 ///
-/// They end the sessions that `/.sallyport/logout` ends, and then redirect to a URL that the client has registered. A
-/// confirmation page or the provider's sign-out page leads back here. The browser has no session by then, and is
-/// redirected to the URL at once. The user is asked first, unless an id_token proves that the client knows the user
-/// (RP-Initiated Logout 2), or no other site can have made the request.
+/// They end the browser's sessions and redirect to a URL that the client has registered. The user is asked first,
+/// unless an id_token identifies the user (RP-Initiated Logout 2) or no other site made the request.
+///
+/// The confirmation page and the provider's sign-out page lead back here. The browser then has no session.
 package struct ClientLogoutEndpoints: Sendable {
     private let browser: BrowserSessionEndpoints
     private let clients: ClientRegistry
@@ -71,7 +71,7 @@ package struct ClientLogoutEndpoints: Sendable {
         }
     }
 
-    /// Redirects to this request by GET, because a browser sends no session cookie with another site's form.
+    /// Redirects to this request as a GET, because a browser sends no session cookie with another site's form.
     private func reload(_ request: EndpointRequest, _ names: ClientLogout.Names) -> EndpointResponse {
         // All parameters are optional (OpenID Connect RP-Initiated Logout 1.0, 2).
         guard !request.body.isEmpty else { return .seeOther(request.path) }
@@ -118,12 +118,12 @@ struct ClientLogout: Sendable {
     /// The `id_token_hint` of the request.
     enum Hint: Sendable {
         case none
-        /// It is not an id_token of this gateway.
+        /// The hint is not an id_token of this gateway.
         case foreign
         case own(IDTokenHint)
     }
 
-    /// The registered URL where the browser goes in the end. `nil` to stay here.
+    /// The registered URL to redirect to. `nil` for the gateway's own page.
     private var target: String?
     private let state: String?
     private var clientID: String?
@@ -146,7 +146,7 @@ struct ClientLogout: Sendable {
             if let clientID, clientID != token.clientID { self.objection = .oauthInvalidRequest }
             self.clientID = token.clientID
         }
-        // URLs are registered by clients: without a client, the browser stays here.
+        // URLs are registered for clients. Without a client, the gateway's own page is the target.
         guard let clientID = self.clientID, self.objection == nil else { return }
         guard let client = clients.client(clientID) else {
             self.objection = .oauthInvalidClient
@@ -160,14 +160,14 @@ struct ClientLogout: Sendable {
         self.target = target
     }
 
-    /// The URL with its `state` where the browser goes in the end. `nil` to stay here.
+    /// The URL to redirect to, with its `state`. `nil` for the gateway's own page.
     var location: String? {
         guard let target = self.target else { return nil }
         guard let state = self.state else { return target }
         return target + (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("state", state)])
     }
 
-    /// Returns the path and query of this request for the browser's return, without `id_token_hint`.
+    /// Returns the path and query to which the browser comes back: this request without `id_token_hint`.
     func path(_ path: String, _ names: Names) -> String {
         var parameters: [(String, String)] = []
         if let clientID = self.clientID { parameters.append(("client_id", clientID)) }
@@ -177,8 +177,7 @@ struct ClientLogout: Sendable {
     }
 
     /// Returns whether the user need not be asked: the client has an id_token of the signed-in user, or no other site
-    /// made the request. Otherwise the user decides, because the client's session may belong to another user than the
-    /// browser's.
+    /// made the request. Otherwise, the client's user and the browser's user may differ.
     func isProven(for live: [FoundSession], _ request: EndpointRequest) -> Bool {
         switch self.hint {
         case .own(let token): live.allSatisfy { $0.session.identity.id.isExactly(token.subject) }

@@ -1,25 +1,24 @@
 import Vocabulary
 
-/// The cookie with the times of the latest sign-ins that gave the browser a session on this host, at the provider or
-/// with a ticket of another host. If the browser still has no session, another redirect would not help.
+/// The cookie with the times of the browser's latest sign-ins on this host. Many sign-ins in a short time are a loop:
+/// the browser loses its session, and another redirect would not help.
 struct CompletedSignIns: Sendable {
-    /// The name of the session cookie. This cookie's name begins with it.
+    /// The name of the session cookie, with which this cookie's name begins.
     let sessionCookie: String
 
-    /// The number of completed sign-ins within `period` that indicates a loop: something loses the sessions.
+    /// The number of sign-ins within `period` that is a loop.
     var most = 3
     var period: Duration = .seconds(60)
 
     private static let label = "recent"
 
-    /// Returns the cookie for sign-ins at a provider's own pages. The gateway does not notice when such a sign-in ends.
-    /// The period is short, because a loop repeats within moments. The limit is higher, because a user may open several
-    /// pages at once.
+    /// Returns the cookie for sign-ins at a provider's own pages. It counts their beginnings, because the gateway does
+    /// not see their ends. The limit is higher, because a user may open several pages at once.
     static func begun(sessionCookie: String) -> CompletedSignIns {
         CompletedSignIns(sessionCookie: sessionCookie, most: 6, period: .seconds(10))
     }
 
-    /// Returns whether the browser completed so many sign-ins in a short time that another one would not help.
+    /// Returns whether the browser signs in so often that another sign-in would not help.
     func isRepeating(_ request: EndpointRequest, at now: UnixTime) -> Bool {
         self.times(request, at: now).count >= self.most
     }

@@ -5,11 +5,10 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The page on every host where the user confirms a sign-in by link.
+/// The page where a user confirms a sign-in by link. Every host has this page.
 ///
-/// ``` page with a token  ->  /.sallyport/handoff, which asks  ->  POST  ->  the page, whose navigation consumes the
-/// token ``` The token is sealed in a cookie from the first step on. The answer to the POST moves the token into the
-/// attempt cookie. The page's route then consumes it by its rules, like a token in the query.
+/// A page whose request carries a token redirects here, with the token sealed in a cookie. The answer to the confirming
+/// POST moves the token into the attempt cookie and redirects to the page. The page's route then consumes the token.
 package struct HandoffEndpoint: Sendable {
     private let handoff: HandoffConsumer
     private let confirmation: HandoffConfirmation
@@ -43,8 +42,8 @@ package struct HandoffEndpoint: Sendable {
         ]
     }
 
-    /// Answers `GET /.sallyport/handoff` with the page with the button. A token that signs nobody in leads to the page
-    /// that the user wanted, without the token.
+    /// Answers `GET /.sallyport/handoff` with the confirmation page. If there is nothing to confirm, redirects to the
+    /// wanted page.
     private func ask(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.method != "HEAD" else { return .noContent() }
         guard request.isTopLevelPageLoad else { return .problem(.handoffNotNavigation, requestID: request.requestID) }
@@ -85,7 +84,7 @@ package struct HandoffEndpoint: Sendable {
                 elsewhere: request.origin + pending.target
             )
         case .ended(.signedIn(let token, let session, _)):
-            // The user had already confirmed the sign-in, but the answer was lost.
+            // The user confirmed the sign-in before, but the answer was lost.
             let signedIn = self.requestCookies.signedIn(token, session, by: self.sessions, request)
             return self.leave(pending, request, fields: signedIn)
         case .ended(.renewed(let token, let session, _)):
@@ -116,8 +115,8 @@ package struct HandoffEndpoint: Sendable {
         }
     }
 
-    /// Answers `POST /.sallyport/handoff`: 303 to the page that the user wanted. Loading it consumes the token.
-    /// The cookie with the token stays until it expires, so that a second click works as well.
+    /// Answers `POST /.sallyport/handoff`: 303 to the wanted page, whose route consumes the token. The cookie with the
+    /// token stays until it expires, so that a second click works as well.
     private func confirm(_ request: EndpointRequest) async -> EndpointResponse {
         let requester = request.requester
         guard SameOrigin.isProven(request) else {
@@ -141,14 +140,14 @@ package struct HandoffEndpoint: Sendable {
         }
     }
 
-    /// Answers if no sign-in waits for confirmation. A signed-in browser, e.g. after going back, is sent to `/`.
+    /// Answers if no sign-in awaits confirmation. A signed-in browser, e.g. after going back, is redirected to `/`.
     private func expired(_ request: EndpointRequest, _ requester: Requester) async -> EndpointResponse {
         let present = (try? await self.sessions.presented(by: requester)) ?? []
         return present.isEmpty
             ? .problem(.handoffUnconfirmed, requestID: request.requestID) : .seeOther("/")
     }
 
-    /// Redirects to the page that the user wanted. The token is not tried again.
+    /// Redirects to the wanted page without the token.
     private func leave(
         _ pending: PendingHandoff,
         _ request: EndpointRequest,

@@ -2,17 +2,17 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// One sign-in for all hosts. The sign-in page of a host without endpoints leads to the host that has them, and the
+/// One sign-in for all hosts. The sign-in page of a host without endpoints redirects to a host with endpoints, and the
 /// browser returns with a ticket.
 ///
 /// ```
 /// B /.sallyport/login  ->  A /.sallyport/share  (->  A /.sallyport/login  ->  A /.sallyport/share)
 ///                      ->  B /.sallyport/ticket  ->  the page on B
 /// ```
-/// A browser that a handoff signed in on B reaches A by `/.sallyport/adopt`, and A then asks B for a ticket.
+/// After a handoff on B, the browser calls `/.sallyport/adopt` on A, and A requests a ticket from B.
 ///
-/// Only page loads and a posted sign-in form may begin a step. There are no loops: a failure is a page, or leads a
-/// browser from a handoff back to its page.
+/// Only page loads and a posted sign-in form begin a step. A failure shows a page. After a handoff, the browser returns
+/// to the app's page instead.
 package struct HostSignInEndpoints: Sendable {
     let tickets: HostTickets
     let cookies: RequestCookies
@@ -22,8 +22,8 @@ package struct HostSignInEndpoints: Sendable {
 
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
-    ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
-    ///   - share: After a handoff on another host, signs the browser in where users sign in. `nil` to disable this.
+    ///   - handoffParameter: The query parameter for transfer tokens. It is removed from every `return_to`.
+    ///   - share: Signs the browser in at the sign-in host after a handoff on another host. `nil` to disable this.
     package init(
         _ tickets: HostTickets,
         sessions: SessionService,
@@ -38,11 +38,11 @@ package struct HostSignInEndpoints: Sendable {
         self.share = share
     }
 
-    /// Returns these endpoints and `endpoints`. The sign-in page redirects on hosts whose users sign in elsewhere.
-    /// Without such hosts, returns only `endpoints`.
+    /// Returns `endpoints` and these endpoints. On hosts whose users sign in elsewhere, the sign-in page redirects.
+    /// Returns only `endpoints` if there are no such hosts.
     ///
-    /// - Parameter leads: False if the provider's cookie is valid on every host. The provider's page then leads back by
-    ///   itself.
+    /// - Parameter leads: False if the provider's cookie is valid on every host. The sign-in page then does not
+    ///   redirect.
     package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
         guard self.tickets.hosts.isShared else { return endpoints }
         guard leads else { return endpoints + self.own }
@@ -86,7 +86,7 @@ package struct HostSignInEndpoints: Sendable {
     // MARK: The host that asks
 
     /// Redirects `/.sallyport/login` to the host where this host's users sign in, with a cookie for the nonce. `nil` if
-    /// they sign in here. Only `return_to` of a posted form is read, because this host checks no passwords.
+    /// users sign in here. A posted password is ignored.
     private func leaveToSignIn(_ request: EndpointRequest) -> EndpointResponse? {
         guard let issuer = self.tickets.hosts.signInHost(of: request.authority) else { return nil }
         guard request.method != "HEAD" else { return .noContent() }
@@ -140,7 +140,7 @@ package struct HostSignInEndpoints: Sendable {
 
     // MARK: The host that is asked
 
-    /// Answers `GET /.sallyport/share`: 303 with a ticket to the host that asks, or to the sign-in page of this host.
+    /// Answers `GET /.sallyport/share`: 303 with a ticket to the host that requests it, or to this host's sign-in page.
     @Sendable
     private func issue(_ request: EndpointRequest) async -> EndpointResponse {
         let requester = request.requester
@@ -152,7 +152,7 @@ package struct HostSignInEndpoints: Sendable {
             self.tickets.recordRefusal(.ticketMalformed, for: requester)
             return self.refuse(.ticketMalformed, request)
         }
-        // A browser that gets no ticket goes back to the host that it came from, where it is signed in.
+        // A browser from a handoff is signed in on the other host. Without a ticket, it goes back there.
         let back = asked.back.map { EndpointResponse.seeOther(request.origin + $0) }
         let outcome: TicketIssue
         do throws(NotDone) {
@@ -186,7 +186,7 @@ package struct HostSignInEndpoints: Sendable {
             }
             var demand = asked.demand
             if reason == nil { demand.isAgain = true }
-            // This host may have more providers than the host that asks.
+            // This host may have more providers than the host that requests the ticket.
             if demand.providers.isEmpty, audience.providers.count > 1 || self.sessions.realms.areSeveral {
                 demand.providers = audience.providers
             }
@@ -201,7 +201,7 @@ package struct HostSignInEndpoints: Sendable {
 
     // MARK: The host that asked
 
-    /// Answers `GET /.sallyport/ticket`: 303 to the page that the user wanted, with the cookie of the new session.
+    /// Answers `GET /.sallyport/ticket`: 303 to the wanted page, with the cookie of the new session.
     @Sendable
     private func use(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
@@ -227,14 +227,14 @@ package struct HostSignInEndpoints: Sendable {
             }
         } catch {
             if back != nil { return .seeOther(returnTo, fields: cleared, reason: error.reason) }
-            // In an outage the cookie stays, so that repeating the request completes the attempt.
+            // In an outage the cookie stays, so that a repeated request completes the attempt.
             let cleared = error.isUnavailable ? [] : cleared
             return self.refuse(error.reason, request, returnTo: nonce.returnTo, fields: cleared)
         }
     }
 
-    /// Answers a ticket without its nonce: the browser did not request the ticket, has used it, or lost or refused the
-    /// cookie. The ticket is not looked up.
+    /// Answers a ticket without a nonce: the browser did not request the ticket, has used it, or lost the cookie. The
+    /// ticket is not looked up.
     private func useWithoutNonce(
         _ request: EndpointRequest,
         _ requester: Requester,
@@ -250,7 +250,7 @@ package struct HostSignInEndpoints: Sendable {
         return self.refuse(.ticketOtherBrowser, request)
     }
 
-    /// Returns the URL to which a browser from a handoff returns. `nil` for any other browser.
+    /// Returns the URL to which a browser from a handoff returns. `nil` for other browsers.
     private func back(_ request: EndpointRequest, _ id: String) -> String? {
         guard let authority = request.only("from"), let sealed = request.only("request"),
             let host = self.tickets.hosts.host(authority),
@@ -259,8 +259,8 @@ package struct HostSignInEndpoints: Sendable {
         return asked.back.map { host.origin + $0 }
     }
 
-    /// Answers `GET /.sallyport/adopt` for a browser that a handoff signed in on another host. If it has no session
-    /// here, this host requests a ticket from the other host. Otherwise the browser returns at once.
+    /// Answers `GET /.sallyport/adopt` for a browser that a handoff signed in on another host. If the browser has no
+    /// session here, requests a ticket from the other host. Otherwise redirects back at once.
     private func adopt(_ request: EndpointRequest, _ share: HandoffShare) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
         let now = self.sessions.clock.now()
@@ -272,7 +272,7 @@ package struct HostSignInEndpoints: Sendable {
             return self.refuse(.ticketMalformed, request)
         }
         let requester = request.requester
-        // Any session here stays: a handoff on one host does not change the user of another host.
+        // A handoff on one host does not change the user of another host.
         let hasSession = (try? await self.tickets.hasSession(requester)) ?? true
         let isSignedIn = hasSession || requester.cookies.count > 1
         guard link.isCurrent, !isSignedIn else { return .seeOther(issuer.origin + link.page.target) }

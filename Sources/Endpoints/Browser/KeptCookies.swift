@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// The cookies for one purpose that a browser keeps while it is on another site, one for each tab.
+/// Cookies that a browser keeps while it is on another site, one for each tab.
 ///
-/// A browser that restores its tabs may need many cookies at once, but their total size is limited. The oldest cookies
-/// are then shortened: their sign-ins cannot be completed, but the page that the browser wanted stays known.
+/// The total size is limited. If a browser has too many of these cookies, the oldest are shortened: their sign-ins
+/// cannot be completed, but the page to return to is kept.
 struct KeptCookies: Sendable {
-    /// The name of the session cookie. The names of these cookies begin with it.
+    /// The name of the session cookie, with which these cookies' names begin.
     let sessionCookie: String
     /// The part of the names between the session cookie's name and the id.
     let prefix: String
@@ -14,30 +14,30 @@ struct KeptCookies: Sendable {
     /// The maximum number of whole cookies.
     let most: Int
 
-    /// The maximum number of shortened cookies. The oldest are cleared.
+    /// The maximum number of shortened cookies. The oldest ones are deleted.
     private static let mostShort = 20
-    /// The lifetime of a shortened cookie. Users often leave tabs alone for a while.
+    /// The lifetime of a shortened cookie. It is long, because users often leave tabs alone for a while.
     private static let shortLifetime = Duration.seconds(3600)
-    /// The maximum size of all cookies in bytes. A request may have 16 KiB of cookies, and the app needs some of it.
+    /// The maximum size of all cookies in bytes: half of a request's 16 KiB, because apps need cookies, too.
     private static let room = 8192
 
-    /// The content of a cookie under another id.
+    /// A readable value of a cookie.
     struct Kept {
         let begunAt: UnixTime
-        /// Returns the content in fewer bytes. `nil` if it cannot be shortened.
+        /// Returns a shorter value. `nil` if there is none.
         let shortened: () -> Secret?
     }
 
-    /// Returns the content under `id`, whole or shortened. `nil` if none exists.
+    /// Returns the value for `id`, whole or shortened. `nil` if there is no cookie.
     func kept(_ id: String, _ request: EndpointRequest) -> Secret? {
         guard Self.isID(id) else { return nil }
         return request.credentials.companion(self.prefix + id) ?? request.credentials.companion(self.shortPrefix + id)
     }
 
-    /// Returns the `Set-Cookie` fields that keep a new value, and shorten the oldest values if a limit is exceeded. The
-    /// fields also clear values that are expired, unreadable, or beyond a limit even when shortened.
+    /// Returns the `Set-Cookie` fields for a new value. If a limit is exceeded, they also shorten the oldest values, or
+    /// delete them. Expired and unreadable values are deleted.
     ///
-    /// - Parameter read: Reads a value with its id. Returns `nil` if the gateway did not make it.
+    /// - Parameter read: Reads a value with its id. Returns `nil` for a value that the gateway did not make.
     func keep(
         _ kept: Secret,
         id: String,
@@ -62,7 +62,7 @@ struct KeptCookies: Sendable {
         short.sort { $0.kept.begunAt < $1.kept.begunAt }
         var shortSize = short.reduce(0) { $0 + $1.size }
         while size + shortSize > Self.room || short.count > Self.mostShort, let first = short.first {
-            // A whole cookie is shortened if this saves at least a quarter of it, so that no tab is forgotten.
+            // If it saves at least a quarter, a whole cookie is shortened before a short cookie is deleted.
             if short.count <= Self.mostShort, let oldest = whole.first, let value = oldest.kept.shortened(),
                 value.bytes.count * 4 <= oldest.size * 3
             {
@@ -81,7 +81,7 @@ struct KeptCookies: Sendable {
             + gone.map { self.clearing(self.shortPrefix + $0, request) }
     }
 
-    /// Returns the `Set-Cookie` fields that clear the cookies under `id`.
+    /// Returns the `Set-Cookie` fields that delete the cookies for `id`.
     func clear(_ id: String, _ request: EndpointRequest) -> [(name: String, value: String)] {
         [self.prefix, self.shortPrefix].map { $0 + id }.filter { label in
             request.credentials.companions.contains { $0.label == label }
@@ -138,7 +138,7 @@ struct KeptCookies: Sendable {
         SessionCookie(name: "\(self.sessionCookie)-\(label)", reach: request.cookieReach, maxAge: maxAge)
     }
 
-    /// Returns whether the text can be an id. Nothing else becomes part of a cookie's name.
+    /// Returns whether the text can be an id, and thus a part of a cookie's name.
     private static func isID(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F }

@@ -2,14 +2,13 @@ package import JOSE
 import Settings
 import Vocabulary
 
-/// The gateway's public keys as JWK sets (RFC 7517 5). Every host serves the keys of the gateway's assertions, for the
-/// apps and services behind it. At `/.well-known/jwks.json`, hosts with endpoints add the keys of id_tokens, for
-/// clients.
+/// The gateway's public keys as JWK sets (RFC 7517 5). `/.sallyport/jwks.json` on every host has the keys of
+/// assertions, for apps. `/.well-known/jwks.json` on hosts with endpoints also has the keys of id_tokens, for clients.
 package struct KeySetEndpoints: Sendable {
     /// The time for which a cache may keep the set.
     package static let maxAge = Duration.seconds(300)
-    /// The time for which a key is published before it may sign. Verifiers must not cache the set for longer. Libraries
-    /// refresh the set at their own pace, for example mod_auth_openidc once an hour.
+    /// The time for which a key is published before it signs. Verifiers must not cache the set for longer. Some
+    /// libraries refresh at their own pace: mod_auth_openidc once an hour.
     package static let settlingTime = Duration.seconds(3600)
 
     private let assertions: JWKSet
@@ -26,7 +25,7 @@ package struct KeySetEndpoints: Sendable {
             self.endpoint("/.sallyport/jwks.json", on: .everyHost) { Self.answer(self.assertions) },
             self.endpoint("/.well-known/jwks.json", on: .hostsWith(.verifiers)) {
                 let idTokens = await self.idTokens()
-                // A cache must not keep a set that lacks keys: clients would reject the tokens of other gateways.
+                // A cache must not keep a set without these keys: clients would reject id_tokens of other gateways.
                 return Self.answer(
                     JWKSet(keys: self.assertions.keys + (idTokens?.keys ?? [])),
                     isWhole: idTokens != nil

@@ -2,29 +2,29 @@ import Pages
 package import Settings
 import Vocabulary
 
-/// The paths of oauth2-proxy, for proxy configurations that were written for it. They lead to the gateway's own pages.
-/// These pages are also served under `/oauth2/`, because such proxies forward no other path.
+/// The paths of oauth2-proxy, for proxies that were configured for it. They lead to the gateway's own pages, which are
+/// also served under `/oauth2/`, because these proxies forward no other path.
 package struct OAuth2ProxyEndpoints: Sendable {
     private static let signInPaths = ["/oauth2/start", "/oauth2/sign_in"]
     private static let signOutPath = "/oauth2/sign_out"
     /// The callback path that is registered at a provider for oauth2-proxy.
     static let callback = "/oauth2/callback"
-    /// The methods of the paths. Apps sign out with links and with forms.
+    /// Apps sign out with links and with forms.
     private static let methods = ["GET", "HEAD", "POST"]
 
-    /// The origins of the hosts. The wanted page may be on any of them.
+    /// The origins of the hosts on which the wanted page may be.
     private let origins: ServedOrigins
     private let handoffParameter: String
 
     /// - Parameters:
     ///   - origins: The hosts of one provider.
-    ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
+    ///   - handoffParameter: The query parameter for transfer tokens. It is removed from every `return_to`.
     package init(origins: ServedOrigins, handoffParameter: String) {
         self.origins = origins
         self.handoffParameter = handoffParameter
     }
 
-    /// Returns `endpoints`, their pages again under `/oauth2/`, and the endpoints of oauth2-proxy.
+    /// Returns `endpoints`, copies of the gateway's pages under `/oauth2/`, and the endpoints of oauth2-proxy.
     package func added(to endpoints: [Endpoint]) -> [Endpoint] {
         let pages = endpoints.filter { $0.path.hasPrefix(PageDesign.ownPages) }
         return endpoints + pages.map { $0.moved(to: PageDesign.oauth2ProxyBase + $0.path) }
@@ -49,8 +49,8 @@ package struct OAuth2ProxyEndpoints: Sendable {
         ]
     }
 
-    /// Returns the wanted page: `rd`, otherwise the field that the proxy sets. The page is a URL of one of the hosts or
-    /// a path of this host, otherwise `/`.
+    /// Returns the wanted page: `rd`, otherwise the proxy's field. Only a URL of one of the hosts or a path of this
+    /// host is accepted. Anything else becomes `/`.
     func page(_ request: EndpointRequest) -> (origin: String, path: String) {
         var wanted = request.parameters("rd")
         if wanted.isEmpty { wanted = [request.field(WantedPageField.name)].compactMap(\.self) }
@@ -61,21 +61,20 @@ package struct OAuth2ProxyEndpoints: Sendable {
         return (request.origin, self.page(wanted))
     }
 
-    /// Returns the wanted page, or `/` for a page under `/oauth2/`. If a user opens such a page, nginx names it, and a
-    /// sign-in would loop.
+    /// Returns the wanted page. A page under `/oauth2/` becomes `/`, because a sign-in that returns to it would loop.
     private func page(_ values: [String]) -> String {
         let page = ReturnTo.page(values, without: self.handoffParameter)
         return page.hasPrefix("\(PageDesign.oauth2ProxyBase)/") ? "/" : page
     }
 }
 
-/// The field in which proxies that are configured for oauth2-proxy name the wanted page.
+/// The field in which proxies name the wanted page to oauth2-proxy.
 package enum WantedPageField {
     package static let name = "x-auth-request-redirect"
 }
 
 extension EndpointResponse {
-    /// Returns 303 with a page that links to `location`, because nginx's `error_page 401 =403` changes the status.
+    /// Returns 303 with a page that links to `location`, because `error_page 401 =403` of nginx replaces the status.
     fileprivate static func leading(to location: String, _ request: EndpointRequest) -> EndpointResponse {
         let language = request.pages.language
         let way = "<a class=\"way\" href=\"\(HTMLText.escaped(location))\" target=\"_top\">"

@@ -2,7 +2,7 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `GET /oauth2/userinfo`: the signed-in user in oauth2-proxy's format, for the scripts of apps that used oauth2-proxy.
+/// `GET /oauth2/userinfo`: the signed-in user in oauth2-proxy's format, for scripts of apps.
 package struct OAuth2ProxyUserInfo: Sendable {
     private let sessions: SessionService
 
@@ -14,7 +14,7 @@ package struct OAuth2ProxyUserInfo: Sendable {
         Endpoint(path: "/oauth2/userinfo", methods: ["GET", "HEAD"], scope: .everyHost, answer: self.answer)
     }
 
-    /// Answers a request. It reads only the cookie and does not extend the idle timeout. Leaves out missing values.
+    /// Answers a request. It does not extend the idle timeout. Missing values are left out.
     @Sendable
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         let vary = [(name: "vary", value: "Cookie")]

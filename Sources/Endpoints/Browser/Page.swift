@@ -5,30 +5,30 @@ import Vocabulary
 enum Page {
     static let logout = "/.sallyport/logout"
     static let signedOut = "/.sallyport/signed-out"
-    /// The field of the sign-in form that keeps the user signed in after the browser closes.
+    /// The field of the sign-in form with which the user stays signed in after the browser closes.
     static let staySignedIn = "stay_signed_in"
 
-    /// The field that marks the form for the address only, without a password.
+    /// The hidden field of the form for the address, which has no password.
     static let identifierFirst = "identifier_first"
 
-    /// The sentence that a page shows above its form. No sentence reveals whether a user exists.
+    /// The sentence above a page's form. No sentence reveals whether a user exists.
     enum Notice: Sendable {
         case refused
         case incomplete
         /// The form for the address was posted without an address.
         case noIdentifier
-        /// There were too many attempts. The value is the remaining time of the limit.
+        /// Too many attempts. The value is the remaining time of the limit.
         case throttled(Duration)
         case unavailable
         case crossSite
         case again
         /// A transfer token could not sign the user in.
         case handoff
-        /// The session ended, and the reason is unknown or not shown.
+        /// The session ended for a reason that is unknown or not shown.
         case ended
-        /// The session was idle for this long. `nil` if the time is unknown.
+        /// The session exceeded its idle timeout, which is the value. `nil` if the timeout is unknown.
         case idle(Duration?)
-        /// The session reached its maximum lifetime, which is this long. `nil` if the time is unknown.
+        /// The session reached its maximum lifetime, which is the value. `nil` if the lifetime is unknown.
         case expired(Duration?)
         case signOutUncertain
 
@@ -86,7 +86,7 @@ enum Page {
         }
     }
 
-    /// The target of a form, and the fields that are sent with the user's input.
+    /// The target of a form, and its hidden fields.
     struct Form: Sendable {
         let action: String
         let hidden: [(name: String, value: String)]
@@ -98,7 +98,7 @@ enum Page {
             Form(action: SignInPath.path, hidden: [("return_to", returnTo)])
         }
 
-        /// Returns a form for the user's address only, which is posted to this path and query.
+        /// Returns a form for the user's address only.
         static func identifier(to action: String) -> Form {
             Form(action: action, hidden: [(Page.identifierFirst, "1")])
         }
@@ -112,9 +112,9 @@ enum Page {
         }
     }
 
-    /// Shows the typed password on request, and hides it on submit so that password managers recognize the field. Also
-    /// says whether Caps Lock was on at the last key or click in the field; a password manager's key may not tell. The
-    /// hint stays when the field loses focus: otherwise the button would move while the user presses it.
+    /// Shows the typed password on request, and hides it on submit, so that password managers recognize the field. Also
+    /// shows a hint while Caps Lock is on. The hint stays when the field loses focus, so that the button does not move
+    /// while the user presses it.
     private static let passwordScript = WebPage.Script(
         """
         const box=document.getElementById("show"),field=document.getElementById("password"),\
@@ -131,7 +131,7 @@ enum Page {
     struct Link: Sendable {
         let button: ProviderButton
         let path: String
-        /// Whether the provider is known to be down. The link stays, because the provider may be back by now.
+        /// Whether the provider is known to be down. The link stays, because the provider may be back.
         let isAway: Bool
         /// Whether the browser used the provider last.
         let isLast: Bool
@@ -150,9 +150,9 @@ enum Page {
 
     /// The session of a browser that is already signed in.
     struct Current: Sendable {
-        /// The name that the user knows the account by.
+        /// The name of the account, as the user knows it.
         let account: String
-        /// The page where the browser continues with the session.
+        /// The page to which the user can continue.
         let returnTo: String
 
         func html(by pages: PageWriter) -> String {
@@ -178,9 +178,9 @@ enum Page {
     ///
     /// - Parameters:
     ///   - offersToStay: Whether the user can choose to stay signed in after the browser closes.
-    ///   - current: The browser's session. `nil` if no session suffices.
-    ///   - identifier: The user's input, which the form shows again.
-    ///   - reason: The reason of a refusal, which decides the status. `nil` for 200.
+    ///   - current: The browser's session, if the user can continue with it.
+    ///   - identifier: The user's input, shown again in the form.
+    ///   - reason: The reason of a refusal. It decides the status. `nil` for 200.
     static func signIn(
         _ request: EndpointRequest,
         _ offer: Offer,
@@ -225,11 +225,7 @@ enum Page {
         )
     }
 
-    /// Returns the form for a password as markup.
-    ///
-    /// - Parameters:
-    ///   - notice: The notice above the form.
-    ///   - takesFocus: Whether the form gets the keyboard focus.
+    /// Returns the form for a password as markup. `notice` is shown above the form.
     private static func html(
         of form: Form,
         by pages: PageWriter,
@@ -277,7 +273,7 @@ enum Page {
 
     /// Returns the sign-in page that asks for the user's address first. The page does not depend on the user.
     ///
-    /// - Parameter reason: The reason of a refusal, which decides the status. `nil` for 200.
+    /// - Parameter reason: The reason of a refusal. It decides the status. `nil` for 200.
     static func askForIdentifier(
         _ request: EndpointRequest,
         _ form: Form,
@@ -329,9 +325,9 @@ enum Page {
     /// Returns the page that asks whether to sign out. Only the POST of its button signs out.
     ///
     /// - Parameters:
-    ///   - returnTo: The page after the sign-out.
-    ///   - stay: The page if the user stays signed in.
-    ///   - reason: The reason of a refusal, which decides the status. `nil` for 200.
+    ///   - returnTo: The page after sign-out.
+    ///   - stay: The page for a user who stays signed in.
+    ///   - reason: The reason of a refusal. It decides the status. `nil` for 200.
     static func signOut(
         _ request: EndpointRequest,
         returnTo: String,
@@ -368,9 +364,9 @@ enum Page {
     ///
     /// - Parameters:
     ///   - account: The name of the account that the token signs in.
-    ///   - actor: The actor who acts for the user. `nil` if there is no actor.
+    ///   - actor: The actor who acts for the user. `nil` if there is none.
     ///   - proof: The value that the form sends back.
-    ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want the account.
+    ///   - elsewhere: The URL of the wanted page, for a user who does not want the account.
     static func confirmHandoff(
         _ request: EndpointRequest,
         account: String,

@@ -12,12 +12,12 @@ struct RequestCookies: Sendable {
         SessionCookie(name: self.name, reach: request.cookieReach)
     }
 
-    /// Returns the `Set-Cookie` field that clears the session's cookie, if a refusal for this reason clears it.
+    /// Returns the `Set-Cookie` field that deletes the session cookie, if the refusal for this reason requires it.
     func clearing(for reason: Reason?, _ request: EndpointRequest) -> [(name: String, value: String)] {
         reason?.refusal?.clearsSession == true ? [("set-cookie", self.cookie(request).clearing())] : []
     }
 
-    /// Returns the cookie with the reason why the browser comes to the sign-in page.
+    /// Returns the cookie for a `SignInNotice`.
     func notice(_ request: EndpointRequest) -> SessionCookie {
         SignInNotice.cookie(beside: self.name, request.cookieReach)
     }

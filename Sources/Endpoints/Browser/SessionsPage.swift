@@ -3,14 +3,13 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// The page on every host where users see their sessions and end other sessions.
+/// The page where users see their sessions and end other sessions. Every host has this page.
 package struct SessionsPage: Sendable {
-    /// The path of the page, on every host with a sign-in page.
     package static let path = ReturnTo.sessionsPage
     /// The field of the form that ends all other sessions.
     private static let others = "others"
 
-    /// The script that shows times in the browser's time zone and in the language of the page.
+    /// Shows times in the browser's time zone and in the page's language.
     private static let localTimes = WebPage.Script(
         """
         const form=new Intl.DateTimeFormat(document.documentElement.lang,{dateStyle:"medium",timeStyle:"short"});\
@@ -24,7 +23,7 @@ package struct SessionsPage: Sendable {
 
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
-    ///   - arePasswordsHere: Whether users sign in with the gateway's passwords, not with passwords of a provider.
+    ///   - arePasswordsHere: Whether the gateway checks passwords. It decides the advice on changing the password.
     package init(users: UserSessions, cookieName: String, arePasswordsHere: Bool = true) {
         self.users = users
         self.arePasswordsHere = arePasswordsHere
@@ -74,8 +73,7 @@ package struct SessionsPage: Sendable {
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let found = try await self.users.all(withUserOf: current)
-        // The current session comes first: users look for it, and compare other sessions with it. Other sessions of its
-        // sign-in come next.
+        // The current session comes first, because users look for it. Other sessions of its sign-in come next.
         let own = found.filter { $0.key != current.key && $0.isSignIn(of: current) }
         let others = found.filter { !$0.isSignIn(of: current) }
         let pages = request.pages
@@ -144,14 +142,14 @@ package struct SessionsPage: Sendable {
             "<li><div><h2>\(HTMLText.escaped(name))</h2><p>\(facts.joined(separator: ", "))</p></div>\(end)</li>"
     }
 
-    /// Returns the text with the time of the last use, which is in UTC if no script runs.
+    /// Returns the text with the time of the last use. Without the script, the time is in UTC.
     private static func seen(_ time: UnixTime, _ language: PageLanguage) -> String {
         let place = "\u{FFFC}"
         let element = "<time datetime=\"\(time.rfc3339)\">\(self.text(time))</time>"
         return HTMLText.escaped(language.text(.sessionsSeen, ["time": place])).replacing(place, with: element)
     }
 
-    /// Returns a time to the minute, in which no line can break.
+    /// Returns a time to the minute, without line breaks.
     private static func text(_ time: UnixTime) -> String {
         let text = time.rfc3339
         return "\(text.prefix(10).replacing("-", with: "\u{2011}"))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
@@ -166,13 +164,13 @@ package struct SessionsPage: Sendable {
     }
 }
 
-/// The name that people use for a device, as far as its user agent reveals it.
+/// The name of a device, as far as its user agent reveals it.
 enum DeviceName {
     private static let systems = [
         ("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"),
         ("Macintosh", "Mac"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
     ]
-    /// The programs in the order in which they are tried, because most programs also claim to be other programs.
+    /// In the order in which they are tried, because most programs also claim to be other programs.
     private static let programs = [
         ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
         ("Chrome/", "Chrome"), ("Safari/", "Safari"),
@@ -186,7 +184,7 @@ enum DeviceName {
         if let program = self.programs.first(where: { userAgent.utf8.contains($0.0.utf8) })?.1 {
             return self.text(program, system, language)
         }
-        // The version is left out, because it means nothing to users.
+        // The version is left out.
         let product = userAgent.prefix { $0 != " " && $0 != "/" }.prefix(self.longest)
         return product.isEmpty
             ? language.text(.sessionsUnknownDevice) : self.text(String(product), system, language)

@@ -3,18 +3,18 @@ import Providers
 package import SignOn
 import Vocabulary
 
-/// A way in which the browsers of a host sign in.
+/// A way to sign in on a host.
 package struct SignInWay: Sendable {
     /// The kind of a way to sign in.
     package enum Kind: Sendable {
-        /// The form of the sign-in page.
+        /// The password form of the sign-in page.
         case password(PasswordSignIn)
         /// A provider that redirects the browser.
         case provider(BrowserSignInFlow)
-        /// The pages of a provider whose own cookie the gateway accepts.
+        /// A provider's own pages. The gateway accepts the provider's cookie.
         case pages(ProviderPages)
 
-        /// The service that starts the sessions of users who sign in this way.
+        /// The service that starts the sessions of this way's users.
         var sessions: SessionService {
             switch self {
             case .password(let passwords): passwords.sessions
@@ -28,7 +28,7 @@ package struct SignInWay: Sendable {
     let name: String
     let kind: Kind
     let button: ProviderButton
-    /// The domains of the users' addresses, in ASCII and lower case.
+    /// The domains of the users' addresses, in ASCII and lower case. They select this way.
     let domains: [String]
     /// Returns whether the provider is known to be down.
     let isAway: @Sendable () -> Bool
@@ -50,14 +50,14 @@ package struct SignInWay: Sendable {
 
 extension [SignInWay] {
     /// Returns the way for the domain of this address. Only the case of ASCII letters may differ. `nil` if no way lists
-    /// the domain, or the text is not an address.
+    /// the domain, or if the text is not an address.
     func way(ofAddress text: String) -> SignInWay? {
         guard let domain = EmailAddress(text)?.domain else { return nil }
         return self.first { $0.domains.contains { $0.utf8.elementsEqual(domain) } }
     }
 }
 
-/// The ways in which the browsers of a host sign in, in the order of the host's settings. There is at least one way.
+/// The ways to sign in on a host, in the order of the settings. There is at least one way.
 package struct SignInWays: Sendable {
     let all: [SignInWay]
 
@@ -70,11 +70,11 @@ package struct SignInWays: Sendable {
     /// The only way. `nil` if there are several.
     var only: SignInWay? { self.all.count == 1 ? self.all[0] : nil }
 
-    /// Whether the only way is a provider whose own cookie is valid on every host.
+    /// Whether the only way is a provider's own pages, whose cookie is valid on every host.
     package var areProvidersPages: Bool { if case .pages? = self.only?.kind { true } else { false } }
 
-    /// Returns the ways that a demand allows, or all ways if the demand allows none, for example because a user changed
-    /// the link. A route or client that requires a provider checks the session as well.
+    /// Returns the ways that `demand` allows. Returns all ways if it allows none, because a user may have changed the
+    /// link. A route or client that requires a provider checks the session as well.
     func meeting(_ demand: SignInDemand) -> [SignInWay] {
         let meeting = self.all.filter { demand.providers.contains($0.name) }
         return meeting.isEmpty ? self.all : meeting
@@ -86,22 +86,22 @@ package struct SignInWays: Sendable {
         return nil
     }
 
-    /// The sign-ins at providers that send browsers back to a callback.
+    /// The providers that redirect browsers back to a callback.
     var flows: [BrowserSignInFlow] {
         self.all.compactMap { way in if case .provider(let flow) = way.kind { flow } else { nil } }
     }
 }
 
-/// The cookie with the last way to sign in on this host. It contains the provider's name and nothing about the user.
+/// The cookie with the name of the way last used on this host. It contains nothing about the user.
 struct LastWay: Sendable {
     private static let label = "way"
     /// The lifetime of the cookie in seconds, the longest that browsers allow (RFC 6265bis 5.5).
     private static let age = 400 * 86_400
 
-    /// The name of the session cookie. This cookie's name begins with it.
+    /// The name of the session cookie, with which this cookie's name begins.
     let sessionCookie: String
 
-    /// Returns the way in the cookie. `nil` if there is no cookie, or if `ways` do not contain its way.
+    /// Returns the way in the cookie. `nil` if there is no cookie, or if its way is not in `ways`.
     func way(of request: EndpointRequest, among ways: [SignInWay]) -> SignInWay? {
         guard let value = request.credentials.companion(Self.label) else { return nil }
         return ways.first { $0.name.utf8.elementsEqual(value.bytes) }

@@ -1,14 +1,14 @@
 import Vocabulary
 
-/// Reads a typed or pasted address as the user means it. The result decides only where the user signs in.
+/// Reads a typed or pasted address as the user means it. The result only selects where the user signs in.
 package enum TypedAddress {
-    /// The distance from an ASCII character to its full-width form.
+    /// The difference between a full-width character and its ASCII form.
     private static let width: UInt32 = 0xFEE0
     private static let wide: ClosedRange<UInt32> = 0xFF01...0xFF5E
-    /// The full stops of input methods, which are read as dots in host names (UTS #46 2.3).
+    /// The full stops of input methods. Host names treat them as dots (UTS #46 2.3).
     private static let stops: Set<UInt32> = [0x3002, 0xFF0E, 0xFF61]
 
-    /// Returns the text without invisible characters at its ends. An address in full-width forms is converted to ASCII.
+    /// Returns the text without invisible characters at its ends. Full-width characters of an address become ASCII.
     package static func meant(by text: String) -> String {
         let scalars = text.unicodeScalars
         let start = scalars.drop(while: Self.isUnseen)
@@ -22,11 +22,11 @@ package enum TypedAddress {
             narrow.append(Unicode.Scalar(value) ?? scalar)
         }
         let address = String(narrow)
-        // A text that is not an address is a user name. User names may have these characters.
+        // If the text is not an address, it is a user name, and may contain full-width characters.
         return EmailAddress(address) == nil ? String(String.UnicodeScalarView(typed)) : address
     }
 
-    /// Returns whether the scalar is white space, a control character, or without width, such as a byte order mark.
+    /// Returns whether the scalar is white space, a control character, or invisible, e.g. a byte order mark.
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
             || scalar.properties.generalCategory == .control

@@ -13,8 +13,8 @@ struct PresentedSession: Sendable {
     var fields: [(name: String, value: String)] = []
 }
 
-/// Finds the sessions of the gateway's access tokens at the endpoints that show, list and end sessions. The scopes of a
-/// token decide what it may do there, because clients show their access tokens to APIs.
+/// Finds the session of an access token, for the endpoints that show, list and end sessions. The token must have a
+/// scope, because APIs see access tokens, too.
 package struct AccessTokenSessions: Sendable {
     private let tokens: TokenService
     private let clients: ClientRegistry
@@ -26,7 +26,7 @@ package struct AccessTokenSessions: Sendable {
         self.proofs = proofs
     }
 
-    /// Returns the session from which an access token was issued. If none exists, the token has a session of its own.
+    /// Returns the session from which an access token was issued, or the token's own session if there is no other.
     ///
     /// - Parameters:
     ///   - scope: The scope that the token must have.

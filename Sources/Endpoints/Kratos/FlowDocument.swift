@@ -2,8 +2,8 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A flow in the format of Kratos's API: a form that a native app draws, with inputs for a password and a button for
-/// each sign-in with the browser.
+/// A flow in the format of Kratos's API: a form with inputs for a password and a button for each provider. The native
+/// app draws the form.
 struct FlowDocument: Sendable {
     /// The error in a submitted form.
     enum Complaint: Sendable, Equatable {

@@ -1,7 +1,6 @@
 import Vocabulary
 
-/// Refusals in the envelope of Ory's herodot. Kratos clients parse them. They require `message`, but many of them do
-/// not require `id`.
+/// Refusals in the format of Ory's herodot library. Kratos's clients require `message`.
 enum Herodot {
     private static let texts: [Int: (status: String, message: String)] = [
         400: ("Bad Request", "The request was malformed or contained invalid parameters"),
@@ -53,10 +52,8 @@ enum Herodot {
         )
     }
 
-    /// Returns a refusal that does not depend on what the app sent: 403 because of a rule, a block or the session
-    /// limit, or 429 or 503 with `Retry-After`. Returns `nil` for other errors.
-    ///
-    /// A client that mistook 503 for a rejection would discard its session.
+    /// Returns 403 for a rule, a block or the session limit, and 429 or 503 with `Retry-After` for limits and outages.
+    /// `nil` for other errors, whose answer depends on the endpoint.
     static func notDone(_ error: NotDone, to request: EndpointRequest) -> EndpointResponse? {
         if error.isUnavailable { return self.unavailable(error.reason, to: request) }
         if error.reason == .ruleDenied { return self.error(.ruleDenied, error.text ?? "Access denied.", to: request) }

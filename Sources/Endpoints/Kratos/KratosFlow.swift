@@ -2,16 +2,16 @@ import Cryptography
 import SignOn
 import Vocabulary
 
-/// A native sign-in in progress. Its id, a UUID of version 8 (RFC 9562 5.8), contains the time of issue and an HMAC, so
-/// that any node can distinguish the gateway's flows from invented ones, and live flows from expired ones.
+/// A native sign-in in progress. Its id, a UUID of version 8 (RFC 9562 5.8), contains the time of issue and an HMAC.
+/// From the id alone, any node knows whether the gateway issued the flow, and when.
 ///
 /// ```
 /// byte   0  1  2  3 | 4  5 | 6          7 | 8             9 | 10 ... 15
 ///        issued, s  |  nonce, without the bits of version and variant | 48 bits of HMAC-SHA-256(key, bytes 0...9)
 /// ```
 ///
-/// The last bit of byte 5 says whether state is stored under the id (`KeptFlow`). Other flows need no state: any client
-/// may request a flow, and the id of a flow proves nothing.
+/// The last bit of byte 5 is set if state is stored under the id (`KeptFlow`). An id proves nothing, because any client
+/// may request a flow.
 struct KratosFlow: Sendable, Equatable {
     let kind: KeptFlow.Kind
     let id: String

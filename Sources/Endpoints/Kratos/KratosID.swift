@@ -27,22 +27,22 @@ enum UUIDText {
         return bytes.count == 16 && self.text(bytes) == text.lowercased() ? bytes : nil
     }
 
-    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8). This version implies nothing about the bytes' origin.
+    /// Turns the bytes into a UUID of version 8, whose bits may have any meaning (RFC 9562 5.8).
     static func stamp(_ bytes: inout [UInt8]) {
         bytes[6] = 0x80 | bytes[6] & 0x0F
         bytes[8] = 0x80 | bytes[8] & 0x3F
     }
 }
 
-/// Ids in the form that Ory's clients require: `ory-client` parses the ids of sessions, devices and identities as UUIDs
-/// and fails on anything else.
+/// Ids in the form that Ory's clients require: `ory-client` fails on ids of sessions, devices and identities that are
+/// not UUIDs.
 enum KratosID {
     enum Kind: String {
         case device, identity, session
     }
 
-    /// Returns `id` if it is a UUID, as Kratos's ids are, otherwise a UUID derived from it. The result does not depend
-    /// on the gateway or its secret, because apps store it as the id of their user.
+    /// Returns `id` if it is a UUID, otherwise a UUID derived from `id` alone. Apps store the UUID as their user's id,
+    /// so every gateway must derive it alike.
     static func uuid(_ kind: Kind, of id: String) -> String {
         if UUIDText.bytes(id) != nil { return id }
         var name: [UInt8] = []

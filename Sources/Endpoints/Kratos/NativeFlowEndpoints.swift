@@ -48,8 +48,8 @@ package struct NativeFlowEndpoints: Sendable {
         } + [self.exchangeEndpoint, Self.others]
     }
 
-    /// Kratos's other flows, for example settings and recovery. The gateway does not support them. Requests get
-    /// Kratos's answer to an unknown path, and do not reach the app behind the gateway.
+    /// Kratos's other flows, e.g. settings and recovery. The gateway does not support them. Requests get 404 and do not
+    /// reach the app.
     private static let others = Endpoint.kratos(
         "/self-service/**",
         ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -191,7 +191,7 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// Answers with the flow and the error in the request. The exchange code stays valid.
+    /// Answers with the flow and the complaint. The exchange code stays valid.
     static func complain(
         _ complaint: FlowDocument.Complaint,
         _ reason: Reason,

@@ -4,18 +4,18 @@ import Vocabulary
 
 /// A session in the format of Kratos's API, for `whoami`, native sign-in and the browser's session document.
 ///
-/// It contains public ids only: no token, cookie or key (CVE-2024-39315). These ids are UUIDs (`KratosID`), while
-/// headers and logs have the gateway's and the provider's own ids. `external_id` has the provider's id of the user.
+/// The document contains no token, cookie or key (CVE-2024-39315). Its ids are UUIDs (`KratosID`), unlike the ids in
+/// headers and logs. `external_id` is the provider's id of the user.
 enum SessionDocument {
-    /// The methods that Kratos clients know. Clients also require `schema_id` and `schema_url` in an identity.
+    /// The methods that Kratos's clients know.
     private static let knownMethods: Set<String> = [
         "password", "oidc", "totp", "lookup_secret", "webauthn", "code", "passkey", "profile", "saml", "link_recovery",
         "code_recovery",
     ]
     private static let secondFactors: Set<String> = ["totp", "lookup_secret", "webauthn"]
 
-    /// Returns the methods by their names in Kratos. Kratos has no names for how a provider authenticated the user
-    /// (`amr`, RFC 8176): a sign-in at a provider is `oidc`.
+    /// Returns the methods by their names in Kratos. A sign-in at a provider is `oidc`, because Kratos has no names for
+    /// `amr` values (RFC 8176).
     private static func methods(of session: Session) -> [String] {
         let known = session.methods.filter(self.knownMethods.contains)
         return known.isEmpty && session.provider != nil ? ["oidc"] : known

@@ -1,7 +1,7 @@
 import SignOn
 import Vocabulary
 
-/// The clients and members that an operator asks for, in Auth0's query parameters.
+/// An operator's query for clients and their members, in Auth0's parameters.
 struct ClientQuery {
     /// The reason why a query cannot be answered.
     struct Fault: Error {
@@ -18,7 +18,7 @@ struct ClientQuery {
     private let includesFields: Bool
     private let types: Set<String>
 
-    /// Reads the query. An unsupported parameter is refused, so that it does not seem to filter.
+    /// Reads the query. An unsupported parameter is refused, because its caller may take it for a filter.
     init(_ request: EndpointRequest, ofList isList: Bool) throws(Fault) {
         let known = ["fields", "include_fields"] + (isList ? ["page", "per_page", "include_totals", "app_type"] : [])
         // The gateway has no global and no third-party clients, so only these values are accepted.

@@ -224,7 +224,7 @@ package struct OperatorClients: Sendable {
         _ caller: OperatorGate.Caller,
         _ request: EndpointRequest
     ) {
-        // The call was recorded before it was answered. This event says what the call changed.
+        // `OperatorGate` has recorded the call. This event says what the call changed.
         _ = self.audit(
             AuditEvent(
                 .clientChanged,

@@ -48,7 +48,7 @@ package struct OperatorGate: Sendable {
 
     private let tokens: @Sendable () -> [OperatorToken]
     private let audit: @Sendable (AuditEvent) -> Bool
-    /// Limits calls without a valid token. `nil` for no limit, because only operators reach the listener.
+    /// Limits calls without a valid token. `nil` on the admin listener, which only operators reach.
     private let tries: TryCounter?
     /// The limit for each address key. Calls with a valid token are never counted.
     private static let perAddress = RateLimit("operator.address", burst: 50, interval: .seconds(1))
@@ -59,8 +59,8 @@ package struct OperatorGate: Sendable {
 
     /// - Parameters:
     ///   - tokens: The tokens that are valid now. A reload changes them.
-    ///   - audit: Records every call before it is answered. Returns false if its buffer is full and the configuration
-    ///     forbids unrecorded acts.
+    ///   - audit: Records every call before it is answered. Returns false if the call must not be answered without a
+    ///     record (`log.audit_on_full: refuse`).
     ///   - tries: Limits calls without a valid token for each address. `nil` for no limit.
     package init(
         tokens: @escaping @Sendable () -> [OperatorToken],
@@ -119,7 +119,7 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// Records a call that is refused because of too many calls, but at most one per minute.
+    /// Records a throttled call, at most one per minute for each address.
     private func recordThrottled(_ reason: Reason, _ act: Act, _ request: EndpointRequest, _ address: [UInt8]) async {
         do throws(NotDone) {
             try await self.tries?.count([RateBucket(Self.recorded, address)], or: reason)
@@ -129,7 +129,7 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// Records and refuses a call, even a call of an admitted operator.
+    /// Records and refuses a call. `caller` is `nil` if the call has no valid token.
     func refuse(
         _ reason: Reason,
         _ caller: Caller?,

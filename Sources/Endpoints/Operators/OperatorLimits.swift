@@ -4,7 +4,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The limits of an address, for operators. Serve these endpoints on the admin listener only.
+/// The rate limits of an address, for operators. Serve these endpoints on the admin listener only.
 ///
 /// ```
 /// GET    /limits?address=[&account=]    shows how full the limits are
@@ -47,7 +47,7 @@ package struct OperatorLimits: Sendable {
 
     private func clear(_ request: EndpointRequest) async -> EndpointResponse {
         let question = Self.question(request)
-        // The account is not recorded, because somebody may have typed another text by mistake.
+        // The account is not recorded, because it may be a secret that was typed by mistake.
         let act = OperatorGate.Act(
             "limits.clear\(question.map { " of \($0.address.key)" } ?? "")",
             usage: Self.usage("DELETE")

@@ -47,7 +47,7 @@ extension OperatorSessions {
                 + (isBlock ? #" with {"until": "2030-01-31T00:00:00Z", "note": "TEXT"}, both optional"# : "")
         )
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
-            // An end of the block among the parameters of the URL would be ignored.
+            // `until` belongs in the body. In the query, it would be ignored.
             guard let user, request.query.allSatisfy({ ["subject", "provider"].contains($0.name) }) else {
                 throw NotDone(.requestParameters)
             }

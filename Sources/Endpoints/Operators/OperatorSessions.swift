@@ -9,9 +9,9 @@ import Vocabulary
 /// The sessions of users, for operators. Serve these endpoints on the admin listener only.
 ///
 /// ```
-/// GET    /sessions?subject=                the sessions of a user; with several providers, &provider= names the user's
+/// GET    /sessions?subject=                the sessions of a user; with &provider= if there are several providers
 /// GET    /sessions?email=[&provider=]      the sessions of users with this address, verified or not
-/// GET    /sessions[?provider=][&page=]     all sessions in pages; next in an answer is the next page
+/// GET    /sessions[?provider=][&page=]     all sessions in pages; `next` in an answer is the next page
 /// GET    /sessions/{id}[?subject=]         shows a session, named by its handle or by its id and subject
 /// DELETE /sessions/{id}[?subject=]         ends a session, named by its handle or by its id and subject
 /// DELETE /sessions?subject=                ends all sessions of a user
@@ -19,9 +19,8 @@ import Vocabulary
 /// POST   /subjects/{subject}/sign-out      ends all sessions of a user whose id has no slash
 /// ```
 ///
-/// A user is named by the provider's own id, by the name that apps know, or by the account that the user has at several
-/// providers. All of these names are valid at once, including names that a reload has changed (`UserNames`). A sign-out
-/// that ends nothing gets 404, except by `provider_session`.
+/// A user is named by the provider's own id, by the id that apps know, or by the account that links the user's
+/// providers (`UserNames`). A sign-out that ends nothing gets 404, except by `provider_session`.
 package struct OperatorSessions: Sendable {
     /// A provider that is configured now.
     package struct Provider: Sendable {
@@ -97,7 +96,7 @@ package struct OperatorSessions: Sendable {
         )
     }
 
-    /// The parameter that names the user's provider. Empty unless there are several providers.
+    /// The usage text for the parameter of the user's provider. Empty unless there are several providers.
     var providerUsage: String {
         let names = self.providers().map(\.name)
         return names.count > 1 ? "&provider=\(names.joined(separator: "|"))" : ""
@@ -109,9 +108,8 @@ package struct OperatorSessions: Sendable {
         return values.count == 1 ? self.user(values[0], request) : nil
     }
 
-    /// Returns the user with this id at the provider that the request names. Without a name, it is the only provider,
-    /// the provider with whose name the id begins, or the provider `default`. `nil` if no provider has the name,
-    /// because a sign-out must not seem to succeed, or if the name is repeated.
+    /// Returns the user with this id at the requested provider. If the request names none, it is the only provider, the
+    /// provider with whose name the id begins, or `default`. `nil` if the name is unknown or repeated.
     func user(_ id: String, _ request: EndpointRequest) -> User? {
         let (names, known) = (request.parameters("provider"), self.providers())
         guard names.count <= 1, !id.isEmpty else { return nil }
@@ -261,8 +259,8 @@ package struct OperatorSessions: Sendable {
         }
     }
 
-    /// Ends everything that came from a provider's session. The answer is 204 even if the gateway does not know the
-    /// session. It keeps no list of the provider's own tokens and cookies: these end by the session's id alone.
+    /// Ends everything that came from a provider's session. The answer is 204 even for an unknown session, because the
+    /// gateway keeps no list of the provider's own tokens and cookies.
     private func endProviderSession(_ request: EndpointRequest) async -> EndpointResponse {
         let (ids, names) = (request.parameters("provider_session"), request.parameters("provider"))
         let act = OperatorGate.Act(
@@ -292,7 +290,7 @@ package struct OperatorSessions: Sendable {
 
     // MARK: Documents
 
-    /// Returns the handle that names the session's record. The key is an HMAC and gives no access.
+    /// Returns the handle of a session. It contains the record's key, an HMAC that gives no access.
     private static func handle(_ key: RecordKey) -> String { "\(key.lineage.tag).\(key.digest.base64URL)" }
 
     private static func key(_ handle: String) -> RecordKey? {

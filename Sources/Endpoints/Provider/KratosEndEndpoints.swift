@@ -4,13 +4,12 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// Kratos's endpoints at which apps and browsers end sessions or learn that a session has ended. The gateway passes on
-/// requests and answers unchanged. Before it sends an answer, it ends the sessions that Kratos ended, on every gateway.
-/// This includes their tokens and cookies, clients' tokens, transferred sessions on all hosts, unused transfer tokens,
-/// and open streams.
+/// Kratos's endpoints that end sessions or report that a session has ended. The gateway passes requests and answers on
+/// unchanged. Before it answers, it ends what came from the sessions that Kratos ended, on every gateway: tokens,
+/// cookies, transferred sessions, unused transfer tokens and open streams.
 ///
-/// If the store cannot confirm the end, the answer is 503 and Kratos's answer is lost. The app retries, and Kratos then
-/// refuses the request, so after a refusal the gateway asks Kratos about the token again.
+/// If the store cannot confirm the end, the answer is 503. Kratos refuses the app's retry, because the session is gone.
+/// After a refusal, the gateway therefore asks Kratos about the token again.
 package struct KratosEndEndpoints: Sendable {
     private let kratos: KratosProvider
     private let ends: PassedEnds
@@ -52,9 +51,8 @@ package struct KratosEndEndpoints: Sendable {
 
     // MARK: Sign-out
 
-    /// Answers `DELETE /self-service/logout/api`. 204 means that the token has ended. 403 means that Kratos does not
-    /// know the token. If the token is live here, the gateway asks Kratos again, because the session may have ended
-    /// elsewhere.
+    /// Answers `DELETE /self-service/logout/api`. Kratos answers 204 if it ended the token, and 403 if it does not know
+    /// the token. After 403, the gateway asks Kratos again if the token is live here.
     @Sendable
     private func signOutApp(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let tokens = Self.tokens(in: request.body), tokens.count <= 1 else {
@@ -71,7 +69,7 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// Returns the tokens in the body of a native logout. `nil` if the body is no object. Names are read in any case.
+    /// Returns the tokens in a logout's body. Names may have any letter case. `nil` if the body is no object.
     private static func tokens(in body: [UInt8]) -> [Secret]? {
         guard case .object(let members)? = JSONText.decode(body) else { return nil }
         return members.filter { $0.key.uppercased() == "SESSION_TOKEN" }.compactMap(\.value.string).map { Secret($0) }
@@ -115,9 +113,9 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// Answers `DELETE /sessions/{id}`. Kratos answers 204 even for another user's session, which continues. The
-    /// gateway ends a session only if Kratos lists it for the caller, or if a session or token of the caller here came
-    /// from that session.
+    /// Answers `DELETE /sessions/{id}`. Kratos answers 204 even for another user's session, and does not end it. The
+    /// gateway therefore ends a session only if Kratos lists it for the caller, or if the caller's sessions or tokens
+    /// here came from it.
     @Sendable
     private func endOne(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request.pathParameter("id") ?? ""), let (session, user) = try await self.caller(request),
@@ -156,8 +154,8 @@ package struct KratosEndEndpoints: Sendable {
         }
     }
 
-    /// Answers `GET /sessions/whoami`. 401 means that Kratos does not know the session. If the session is live here,
-    /// Kratos is asked about it. If that fails, the next use of the session asks again.
+    /// Answers `GET /sessions/whoami`. After 401, the gateway asks Kratos about a session that is live here. If this
+    /// fails, the next use of the session asks again.
     @Sendable
     private func tellOwner(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let answer = try await self.pass(request)

@@ -5,9 +5,9 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `GET /sessions/token-exchange`, passed on to Kratos. The two codes give the session once. For 30 seconds, the device
-/// can get it again, because the answer may have been lost. Kratos itself gives the session to anyone with the codes,
-/// any number of times. All other answers are Kratos's own, byte for byte.
+/// `GET /sessions/token-exchange`, passed on to Kratos. Kratos itself returns the session to anyone with the two codes,
+/// any number of times. The gateway passes the session on once. For 30 seconds, the same device can get it again,
+/// because the answer may have been lost.
 package struct KratosExchangeEndpoint: Sendable {
     private let kratos: KratosProvider
     private let claims: ExchangeClaims
@@ -41,7 +41,7 @@ package struct KratosExchangeEndpoint: Sendable {
             return Herodot.unavailable(.providerUnavailable, to: request)
         }
         do throws(NotDone) {
-            // Some databases ignore the case of letters.
+            // The database may ignore the case of letters.
             try await self.claims.claim(
                 codes.map { $0.lowercased() },
                 at: self.kratos.name,

@@ -5,8 +5,7 @@ import Vocabulary
 
 /// The fields of requests that the gateway passes on to Kratos, and of Kratos's answers.
 enum KratosRelay {
-    /// The fields of the client's request that Kratos gets. Kratos would read the client's address from several fields,
-    /// so Kratos gets only the field that the gateway writes.
+    /// The fields that Kratos gets. Kratos would trust a client's address in several other fields.
     private static let passed: Set<String> = [
         "accept", "accept-language", "content-type", "origin", "referer", "user-agent", "x-session-cookie",
     ]

@@ -2,9 +2,8 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `/.well-known/apple-app-site-association` and `/.well-known/assetlinks.json`: the native apps that may receive the
-/// https callbacks on a host. Each host lists only the apps of clients with https callbacks on this host. Apple's
-/// document lists only the paths of these callbacks, so that no other link of the site opens in the app.
+/// `/.well-known/apple-app-site-association` and `/.well-known/assetlinks.json`: the native apps that may receive https
+/// callbacks on a host. Apple's document lists the paths of the callbacks, so that no other link opens in the app.
 package struct AppNamingEndpoints: Sendable {
     /// The path where iOS looks for the apps.
     package static let applePath = "/.well-known/apple-app-site-association"
@@ -37,8 +36,8 @@ package struct AppNamingEndpoints: Sendable {
         }
     }
 
-    /// Returns Apple's document. `applinks` opens the callbacks in the app. `ASWebAuthenticationSession` requires that
-    /// `webcredentials` lists an app that waits for an https callback.
+    /// Returns Apple's document. `applinks` opens callbacks in the app. `ASWebAuthenticationSession` requires
+    /// `webcredentials` for https callbacks.
     private static func apple(_ clients: [(client: ClientSettings, paths: [String])]) -> JSONValue {
         let clients = clients.filter { !$0.client.iosAppIDs.isEmpty }
         let details = clients.map { client, paths -> JSONValue in

@@ -127,8 +127,8 @@ package struct ClientAuthentication: Sendable {
         return Self.match(readings, clients)
     }
 
-    /// Returns the confidential client that one of the readings authenticates. A client that does not exist, or has no
-    /// secret, takes as many comparisons as any other.
+    /// Returns the confidential client that one of the readings authenticates. Unknown clients take as many
+    /// comparisons, so that the time does not reveal whether a client exists.
     private static func match(_ readings: [BasicCredentials], _ clients: ClientSnapshot) -> ClientSettings? {
         var found: ClientSettings?
         for reading in readings {

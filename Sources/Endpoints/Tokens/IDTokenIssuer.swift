@@ -43,8 +43,8 @@ package struct IDTokenIssuer: Sendable {
         }
     }
 
-    /// Returns the id of the user in an `id_token_hint`. The hint may have expired, belong to another client, or be
-    /// signed with a former key that is still published: it only identifies a user (OpenID Connect Core 3.1.2.1).
+    /// Returns the id of the user in an `id_token_hint`. The hint only identifies a user, so it may have expired or
+    /// belong to another client (OpenID Connect Core 3.1.2.1).
     ///
     /// - Throws: `invalid_request` if the hint is not an id_token of this server, `temporarily_unavailable` while the
     ///   keys are unknown.

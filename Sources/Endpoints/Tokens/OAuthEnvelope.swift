@@ -1,9 +1,8 @@
 import Vocabulary
 
 extension OAuthError {
-    /// Writes refusals made outside of a handler in the format that OAuth clients parse (RFC 6749 5.2). Each refusal
-    /// keeps the status of its reason, which is more precise than 400. Clients do not expect the error codes of grants
-    /// here.
+    /// Writes refusals outside of the handlers in the format that OAuth clients parse (RFC 6749 5.2). The status is the
+    /// status of the reason, which is more precise than 400.
     static let envelope: RefusalEnvelope = { reason, _ in
         let code =
             switch reason.status {

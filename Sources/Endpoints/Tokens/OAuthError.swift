@@ -1,8 +1,8 @@
 package import JOSE
 package import Vocabulary
 
-/// A refusal in OAuth's format (RFC 6749 4.1.2.1 and 5.2, RFC 8693 2.2.2, OpenID Connect Core 3.1.2.6), which the SDKs
-/// parse, with its reason for the gateway's log.
+/// A refusal in OAuth's format (RFC 6749 4.1.2.1 and 5.2, RFC 8693 2.2.2, OpenID Connect Core 3.1.2.6), with its reason
+/// for the gateway's log.
 package struct OAuthError: Error, Sendable {
     /// The `error` member.
     package enum Code: String, Sendable, CaseIterable {
@@ -44,8 +44,8 @@ package struct OAuthError: Error, Sendable {
     package let reason: Reason
     /// The `error` member.
     package let code: Code
-    /// The `error_description` member: a fixed sentence without quotes or backslashes (RFC 6749 5.2) and without any
-    /// part of the request, or the text of a rule as the operator wrote it.
+    /// The `error_description` member: a fixed sentence without quotes or backslashes (RFC 6749 5.2), or the operator's
+    /// text of a rule. It contains no part of the request.
     package var description: String
     /// True if the client tried to authenticate with `Authorization`. The answer is then 401 with a challenge.
     package var challenges = false
@@ -54,8 +54,8 @@ package struct OAuthError: Error, Sendable {
     /// Additional fields of the answer.
     package var fields: [(name: String, value: String)] = []
 
-    /// Creates the refusal for a reason. Unknown, expired and revoked tokens and other clients' tokens get equal
-    /// answers: the client only learns that its token is not accepted.
+    /// Creates the refusal for a reason. The answer does not reveal whether a token is unknown, expired, revoked, or
+    /// another client's.
     ///
     /// - Parameter code: The `error` member. `nil` for the code of the reason.
     package init(_ reason: Reason, _ code: Code? = nil, of presented: Presented = .sessionToken) {
@@ -106,8 +106,7 @@ package struct OAuthError: Error, Sendable {
         return error
     }
 
-    /// Creates the refusal for an operation that was not done. The code for a rate limit does not blame the client or
-    /// its token, so that no SDK discards a token.
+    /// Creates the refusal for an operation that was not done.
     package init(_ error: NotDone, of presented: Presented = .sessionToken) {
         self.init(error.reason, of: presented)
         self.wait = error.retryAfter
@@ -153,8 +152,8 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// The answer that carries the error. For an outage, a limit, a rule or a removed user, its status is the reason's.
-    /// Otherwise its status follows RFC 6749 5.2.
+    /// The answer with the error. The status follows RFC 6749 5.2. Outages, limits, rules and removed users have the
+    /// status of the reason instead.
     package var response: EndpointResponse {
         let status =
             switch self.code {

@@ -16,12 +16,11 @@ package struct RevocationEndpoint: Sendable {
         self.sessions = sessions
     }
 
-    /// The endpoint, which answers 200 with an empty body for any token (RFC 7009 2.2). A client learns nothing about
-    /// other clients' tokens.
+    /// The endpoint. It answers 200 with an empty body for any token (RFC 7009 2.2), so that a client learns nothing
+    /// about other clients' tokens.
     ///
-    /// Any client may revoke a provider's own token, because it was not issued to a client of the gateway. Everything
-    /// that came from the token ends. A provider that is notified of sign-outs is asked to revoke it. 503 if that
-    /// fails.
+    /// Any client may revoke a provider's token. Everything that came from the token ends. A provider that is notified
+    /// of sign-outs must revoke the token, too. The answer is 503 if this fails.
     package var endpoint: Endpoint {
         .oauth("/oauth/revoke", outlivesClient: true) { request throws(OAuthError) in
             let call = try await self.authentication.call(request)

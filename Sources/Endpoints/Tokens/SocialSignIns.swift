@@ -3,7 +3,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// Signs users of native apps in with an artefact, a token or code of a social provider's kit. Each is accepted once.
+/// Signs users of native apps in with an artefact: a token or code from a social provider's SDK, accepted once.
 package struct SocialSignIns: Sendable {
     private let verifiers: SocialVerifiers
     private let proofs: SocialProofs

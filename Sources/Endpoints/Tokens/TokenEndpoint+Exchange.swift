@@ -42,7 +42,7 @@ extension TokenEndpoint {
         }
     }
 
-    /// Returns the token to mint a transfer token from: `presented`, or an access token for a provider's token.
+    /// Returns the token to mint from: `presented`, or an access token in exchange for a provider's token.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
         let tokens = try await OAuthError.rendering(

@@ -84,14 +84,14 @@ package struct TokenExchange: Sendable, Equatable {
         guard fitting.contains(type) else { throw .invalidRequest("The \(name) does not match the token.") }
     }
 
-    /// Returns whether the token has the form of a token of the gateway that cannot be exchanged (a refresh token).
+    /// Returns whether the token is a token of the gateway that cannot be exchanged, e.g. a refresh token.
     private static func isOtherOwn(_ token: [UInt8]) -> Bool {
         [TokenKind.refresh, .code, .transfer, .hostTicket, .pushedRequest].contains {
             TokenAuthority.isWellFormed($0, token)
         }
     }
 
-    /// Refuses an actor where delegation is not supported. If ignored, the actor would get the user's own tokens.
+    /// Refuses an actor where delegation is not supported. Ignored, an actor would get the user's own tokens.
     static func refuseActor(in request: TokenRequest) throws(OAuthError) {
         for name in ["actor_token", "actor_token_type"] where try request.text(name) != nil {
             throw .invalidRequest("An actor_token is accepted only in a token exchange for a session transfer token.")
@@ -99,12 +99,11 @@ package struct TokenExchange: Sendable, Equatable {
     }
 }
 
-/// The audiences `urn:<host>:session_transfer` that name this gateway, and the hosts where their tokens are valid.
+/// The audiences `urn:<host>:session_transfer`, and the hosts where their tokens are valid.
 ///
-/// SDKs derive `<host>` from the app's configured domain, with its port (React Native) or without (Swift, Android), in
-/// the letter case that the developer typed. Every configured host is accepted in each of these spellings. The domain
-/// is usually the host of the token endpoint, so a token for a host with a token endpoint is valid on every host. A
-/// token for any other host is valid on that host only.
+/// SDKs write `<host>` with its port (React Native) or without (Swift, Android), in any letter case. Most SDKs name the
+/// host of their token endpoint, so a token for a host with a token endpoint is valid on every host. A token for
+/// another host is valid on this host only.
 package struct TransferTargets: Sendable {
     /// The hosts on which a token is valid.
     package enum Target: Sendable, Equatable {

@@ -7,9 +7,8 @@ import Vocabulary
 
 /// The rate limits of the endpoints that accept credentials.
 package struct TokenLimits: Sendable {
-    /// The limit of one client from one address key, whatever the client presents. It limits the load on the store from
-    /// guessed secrets and tokens, and from clients in a loop. It is high, because many users share the address of a
-    /// carrier or server.
+    /// The limit of one client from one address key. It protects the store from guessed secrets and from clients in a
+    /// loop. It is high, because many users share the address of a carrier or server.
     private static let perClient = Self.perClient(isAwaited: false)
     /// The limit of requests that failed to authenticate as the client they name. It is shared by all gateways.
     private static let perClaim = Self.perClient(isAwaited: true)
@@ -25,8 +24,8 @@ package struct TokenLimits: Sendable {
         RateLimit("token.client", burst: 500, interval: .milliseconds(10), isAwaited: isAwaited)
     }
 
-    /// The limit of pushed requests of one public client from one address. Anyone can send pushed requests, and each
-    /// request stays in the store for the time of a sign-in.
+    /// The limit of pushed requests of one public client from one address. Anyone can push in the client's name, and
+    /// each request occupies the store during a sign-in.
     private static let perPush = RateLimit("token.push", burst: 100, interval: .milliseconds(200))
 
     private let tries: TryCounter

@@ -2,12 +2,11 @@ package import Vocabulary
 
 /// The parameters of a request to a token endpoint, from a form (RFC 6749 4) or a JSON object (what Auth0's SDKs send).
 ///
-/// "Parameters sent without a value MUST be treated as if they were omitted from the request" and "Request and response
-/// parameters MUST NOT be included more than once" (RFC 6749 3.2). As the RFC requires, unknown parameters are ignored.
+/// Empty parameters are treated as absent, repeated ones are rejected, and unknown ones are ignored (RFC 6749 3.2).
 package struct TokenRequest: Sendable {
     private let parameters: BodyParameters
 
-    /// Reads the body of `request`. Throws `invalid_request` if it cannot be read in exactly one way.
+    /// Reads the body of `request`. Throws `invalid_request` if the body cannot be read.
     ///
     /// - Parameter readsJSONAsForm: See `BodyParameters`.
     package init(_ request: EndpointRequest, readsJSONAsForm: Bool = false) throws(OAuthError) {

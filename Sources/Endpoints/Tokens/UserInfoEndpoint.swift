@@ -64,8 +64,8 @@ package struct UserInfoEndpoint: Sendable {
     }
 
     /// Returns the tokens in a request: in `Authorization` with either scheme, and in the form of a POST (RFC 6750 2.1
-    /// and 2.2). A client may use only one of these ways. A token in the query is not accepted and is listed as `nil`,
-    /// so that it conflicts with any other token.
+    /// and 2.2). A token in the query is not accepted. It is listed as `nil`, so that it conflicts with any other
+    /// token.
     ///
     /// - Returns: The tokens. `nil` if the form is malformed.
     private static func tokens(in request: EndpointRequest) -> [Secret?]? {
