@@ -101,7 +101,7 @@ package final class JWKSetCache: Sendable {
     /// The reason why the last fetch failed; `nil` if it succeeded or no fetch has ended yet.
     package var failure: String? { self.state.withLock { $0.failure } }
 
-    /// A set, and whether it is the best that the issuer has (`KeySetState.Step.use`).
+    /// A set, and `isFinal` of `KeySetState.Step.use`.
     private struct Found {
         let set: JWKSet?
         let isFinal: Bool

@@ -3,7 +3,7 @@ import Synchronization
 package import Vocabulary
 
 /// The nonces that the gateway requests in proofs (RFC 9449 8 and 9). No store is needed: a nonce contains the number
-/// of a time window, and an HMAC of this number and the epoch.
+/// of a time window, and an HMAC of this number and an epoch (`current`).
 ///
 /// All hosts, gateways and clients share the nonce of a window, because a client keeps a single nonce. The nonce limits
 /// the age of a proof, and `jti` prevents replays.
@@ -12,7 +12,7 @@ package import Vocabulary
 package final class DPoPNonces: Sendable {
     /// The result of checking the nonce of a proof.
     package enum Reading: Sendable, Hashable {
-        /// The nonce is from the current window, and accepted before `end`.
+        /// The nonce is from the current or the next window and the current secret, and accepted before `end`.
         case current(end: UnixTime)
         /// The nonce is from an earlier window or secret, and accepted before `end`. The answer should have the current
         /// nonce.
@@ -70,7 +70,7 @@ package final class DPoPNonces: Sendable {
         self.keys = secrets.all.map(Key.init)
     }
 
-    /// Returns the nonce that is issued now. It is computed once per window.
+    /// Returns the nonce that is issued now.
     ///
     /// - Parameter epoch: A number that all gateways share. It changes when the store may have lost the ids of proofs.
     ///   Nonces of earlier epochs are invalid.

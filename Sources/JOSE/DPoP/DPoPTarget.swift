@@ -3,9 +3,9 @@ import Vocabulary
 /// The URL that a proof must be made for (`htu`, RFC 9449 4.3): the configured public URL and the request's path.
 ///
 /// Two URLs are compared after the normalisation of RFC 3986 6.2.2 and 6.2.3. Paths that are equal after
-/// percent-decoding match as well, because Auth0.Android writes the decoded path into `htu`. A proof for `/` is
-/// therefore also valid for `%2F`. This is harmless: only the holder of the key can use the proof, once and with one
-/// method.
+/// percent-decoding match as well, because Auth0.Android writes the decoded path into `htu`. A proof for
+/// `/a/b` is therefore also valid for `/a%2Fb`. This is harmless: only the holder of the key can make a proof, and the
+/// proof is valid once and for one method.
 package struct DPoPTarget: Sendable {
     /// The configured scheme, host and port, and the path as the client sent it.
     private let url: [UInt8]

@@ -60,7 +60,7 @@ package final class MetricsShard {
         let bounds = self.bounds + Int(id.bound)
         let count = Int(id.boundCount)
         var bucket = 0
-        // Adding comparisons has no branches to mispredict. A binary search over 17 bounds has four.
+        // Summing the comparisons has no branches that could be mispredicted. A binary search has.
         for index in 0..<count {
             bucket &+= value > bounds[index] ? 1 : 0
         }

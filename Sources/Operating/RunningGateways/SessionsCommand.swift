@@ -108,7 +108,8 @@ struct SessionsCommand: ParsableCommand {
                 Signing out a user ends all of the user's sessions, including new ones that are not listed yet. Without a \
                 user, --provider signs out all users of that provider, and --all signs out everybody.
 
-                The exit status is 2 if no session matches, so that a mistyped name does not look like a sign-out.
+                Without --all, the exit status is 2 if no session matches, so that a mistyped name does not look like a \
+                sign-out.
                 """
         )
 
@@ -218,7 +219,7 @@ struct SessionsCommand: ParsableCommand {
 
         /// Signs out one user. Ends the sessions one by one if their provider is no longer configured.
         ///
-        /// - Returns: True if any session ended, even if it ended before this call.
+        /// - Returns: True if any session ended, or if a listed session was already gone.
         private static func signOut(
             _ user: [String],
             _ handles: [String],

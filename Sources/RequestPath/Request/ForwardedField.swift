@@ -19,7 +19,7 @@ package enum ForwardedField {
             start = index + 1
             // Parameter names are case-insensitive (RFC 7239 4).
             guard pair.count >= 4, ByteClass.equal(UnsafeBufferPointer(rebasing: pair[0..<4]), "for=") else { continue }
-            // "Each parameter MUST NOT occur more than once per field-value" element (RFC 7239 4).
+            // A parameter must not occur twice in an element (RFC 7239 4).
             guard node == nil else { return nil }
             node = Self.unquoted(UnsafeBufferPointer(rebasing: pair[4...]))
             if node == nil { return nil }

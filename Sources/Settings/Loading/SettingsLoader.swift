@@ -6,7 +6,7 @@ package struct InsecureFlags: Sendable, Equatable {
     package var staticUsers: Bool
     /// `--insecure-trust-all-proxies`: `0.0.0.0/0` and `::/0` in `trusted_proxies`.
     package var trustAllProxies: Bool
-    /// `--insecure-unnamed-proxy`: device bindings on https hosts without TLS here and without `trusted_proxies`.
+    /// `--insecure-unnamed-proxy`: device bindings although TLS ends before the gateway and `trusted_proxies` is empty.
     package var unnamedProxy: Bool
 
     package init(
@@ -106,7 +106,7 @@ package enum SettingsLoader {
 
     /// Returns the admin listener, and validates nothing else. The file is not read if a variable sets the address.
     ///
-    /// - Throws: The problems with the address.
+    /// - Throws: The problems of the address, or of a file that cannot be read.
     package static func adminListener(
         file: String?,
         environment: [String: String],
@@ -132,7 +132,7 @@ package enum SettingsLoader {
         return AdminListener(listener, certificateFiles: listener.isSecure ? builder.certificateFiles() : [])
     }
 
-    /// Reads the values of the file and the variables. `problems` has the values that are invalid by themselves.
+    /// Reads the file and the variables. `problems` are those of reading; `SettingsBuilder` finds the others.
     private static func written(
         file: String?,
         environment: [String: String],
