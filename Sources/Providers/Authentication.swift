@@ -8,10 +8,10 @@ package struct Authentication: Sendable, Hashable {
     package var aal: AssuranceLevel
     /// The authentication methods in the order of use, e.g. `password`.
     package var methods: [String]
-    /// When the user authenticated. `nil` for just now.
+    /// The time of the authentication; `nil` for just now.
     package var authenticatedAt: UnixTime?
 
-    /// The value of `authenticatedAt` if the provider states no time. It meets no requirement for a recent sign-in.
+    /// The value of `authenticatedAt` if the provider reports no time. It meets no requirement for a recent sign-in.
     package static let unknownTime = UnixTime(seconds: 0)
 
     package init(identity: Identity, aal: AssuranceLevel, methods: [String], authenticatedAt: UnixTime? = nil) {

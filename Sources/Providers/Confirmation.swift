@@ -1,14 +1,14 @@
 package import Cryptography
 import Vocabulary
 
-/// The proofs that the presenter of a token must give (`cnf`, RFC 7800 3.1). Each proof that is set is required.
+/// The proofs that a token's `cnf` claim requires of its presenter (RFC 7800 3.1). All of them are required.
 package struct Confirmation: Sendable, Hashable {
-    /// The thumbprint of a key, proven with each request (`jkt`, RFC 9449 6.1).
+    /// The thumbprint of the key that each request must prove (`jkt`, RFC 9449 6.1).
     package var keyThumbprint: String?
-    /// The SHA-256 of a client's certificate, proven in the TLS handshake (`x5t#S256`, RFC 8705 3.1).
+    /// The SHA-256 of the certificate that the client must use for TLS (`x5t#S256`, RFC 8705 3.1).
     package var certificateHash: Digest256?
 
-    /// Reads the claim. `nil` if the gateway cannot check all of it.
+    /// Reads the claim; `nil` if it contains a proof that the gateway cannot check.
     init?(_ claim: JSONValue) {
         guard let members = claim.members, !members.isEmpty else { return nil }
         for (name, value) in members {

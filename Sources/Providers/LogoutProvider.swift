@@ -1,8 +1,8 @@
 package import Vocabulary
 
-/// A provider that notifies the gateway when its sessions end (Back-Channel Logout 1.0, Front-Channel Logout 1.0).
+/// A provider that notifies the gateway when it ends a session (Back-Channel Logout 1.0, Front-Channel Logout 1.0).
 package protocol LogoutProvider: Sendable {
-    /// The provider's name, equal to `BrowserProvider.name`: the issuer.
+    /// The provider's name, equal to `BrowserProvider.name`.
     var name: String { get }
 
     /// Verifies a logout token.
@@ -13,16 +13,16 @@ package protocol LogoutProvider: Sendable {
 
 /// The sessions that a verified logout token ends.
 package struct LogoutToken: Sendable, Hashable {
-    /// `jti`. Each token takes effect once.
+    /// The `jti`. Each logout token is executed once.
     package var id: String
-    /// `sub`, the provider's own id of the user. `nil` if the token names only a session.
+    /// The `sub`: the provider's own id of the user. `nil` if the token names only a session.
     package var subject: String?
-    /// `sid`. `nil` if all sessions of the subject end.
+    /// The `sid`; `nil` if all sessions of the subject end.
     package var sessionID: String?
-    /// True if the provider announces that its id_tokens have `sid`, too. A logout token with an unknown `sid` then
-    /// ends no session that has another `sid`.
+    /// True if the provider announces that its id_tokens have a `sid`, too. Then an unknown `sid` ends no session of
+    /// the subject that has another `sid`.
     package var namesEverySession: Bool
-    /// The time from which the token is refused in any case.
+    /// The time from which the token is rejected.
     package var expiresAt: UnixTime
 
     package init(

@@ -2,18 +2,18 @@ package import Vocabulary
 
 /// A provider that checks passwords.
 package protocol PasswordProvider: Sendable {
-    /// Returns at once whether an attempt from this source could begin now. If not, the source must try again later.
-    /// This method is called before all limits apply, so that a flood of attempts causes no work and fills no limit.
+    /// Returns whether a check of a password from this source could begin now. It is called before any rate limit is
+    /// charged, so that a flood of attempts causes no work.
     func hasRoom(for source: SignInSource) -> Bool
 
-    /// Checks a password. The answer takes as long for unknown users as for known ones.
+    /// Checks a password. The check takes equally long for unknown users and for known ones.
     ///
     /// - Parameters:
-    ///   - identifier: The user's input, unchanged.
-    ///   - password: The password's UTF-8 bytes, unchanged.
-    ///   - source: The source of the attempt. A provider with limited capacity divides the capacity among the sources.
-    /// - Throws: `signin.refused` for an unknown user or a wrong password, without telling which.
-    ///   `provider.unavailable` if the provider cannot be reached, is overloaded or cannot decide.
+    ///   - identifier: The identifier as the user typed it.
+    ///   - password: The UTF-8 bytes of the password, as the user typed it.
+    ///   - source: The source of the attempt. A provider with limited capacity shares it among the sources.
+    /// - Throws: `signin.refused` for an unknown user and for a wrong password alike. `provider.unavailable` if the
+    ///   provider cannot be reached, is overloaded or cannot decide.
     func authenticate(
         identifier: String,
         password: Secret,
@@ -22,6 +22,6 @@ package protocol PasswordProvider: Sendable {
 }
 
 extension PasswordProvider {
-    /// Returns true, for providers without a limit.
+    /// Returns true, because most providers have no limit.
     package func hasRoom(for source: SignInSource) -> Bool { true }
 }

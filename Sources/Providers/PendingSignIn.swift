@@ -1,19 +1,19 @@
 package import Vocabulary
 
-/// The state that completes a sign-in. The browser keeps it, sealed, until the browser returns.
+/// The state of a sign-in at a provider. The browser stores it, sealed, until the sign-in is complete.
 package struct PendingSignIn: Sendable, Hashable {
-    /// The version of the format: the first byte. Any other version is refused.
+    /// The version of the format, which is the first byte. Other versions are rejected.
     private static let version: UInt8 = 2
 
-    /// The provider where the sign-in began (`BrowserProvider.name`). A change of the settings may have replaced it.
+    /// The name of the provider at which the sign-in began (`BrowserProvider.name`).
     package var provider: String
-    /// The parameter `state`. If several tabs have begun a sign-in, `state` finds the right one. It is not secret.
+    /// The parameter `state`. It is not secret, and tells the sign-ins of several tabs apart.
     package var id: String
-    /// `nonce` (OpenID Connect Core 3.1.2.1). Empty for plain OAuth 2.0.
+    /// The `nonce` (OpenID Connect Core 3.1.2.1); empty for plain OAuth 2.0.
     package var nonce: String
-    /// `code_verifier` (RFC 7636 4.1).
+    /// The `code_verifier` (RFC 7636 4.1); empty without PKCE.
     package var verifier: String
-    /// `redirect_uri`. It is repeated at the token endpoint (RFC 6749 4.1.3).
+    /// The `redirect_uri`, which the token request repeats (RFC 6749 4.1.3).
     package var callback: String
 
     package init(provider: String, id: String, nonce: String, verifier: String, callback: String) {
@@ -24,7 +24,7 @@ package struct PendingSignIn: Sendable, Hashable {
         self.callback = callback
     }
 
-    /// Checks that the sign-in began at this provider.
+    /// Checks that the sign-in began at this provider. The provider may have been replaced in the settings.
     ///
     /// - Throws: `signin.state_mismatch` otherwise.
     func check(isOf provider: String) throws(NotDone) {
@@ -40,7 +40,7 @@ package struct PendingSignIn: Sendable, Hashable {
         return Secret(writer.bytes)
     }
 
-    /// Reads the result of `encoded`. `nil` for anything else.
+    /// Reads the result of `encoded`; `nil` for any other bytes.
     package init?(_ encoded: Secret) {
         var reader = CompactReader(encoded.bytes)
         do throws(CompactFormatError) {

@@ -1,21 +1,21 @@
 package import Vocabulary
 
-/// The data that a provider issued with a sign-in, apart from the user's identity.
+/// What a provider reports with a sign-in besides the user.
 package struct ProviderEvidence: Sendable, Hashable {
-    /// The provider's own name, equal to `BrowserProvider.name`.
+    /// The provider's name, equal to `BrowserProvider.name`.
     package var provider: String
-    /// The provider's id of its session (`sid`). The provider can end sessions here by this id. `nil` if none exists.
+    /// The provider's id of its session (`sid`), by which the provider can end the session; `nil` if there is none.
     package var sessionID: String?
-    /// When the provider issued the id_token, by its own clock (`iat`). `nil` if the provider does not say.
+    /// The issue time of the id_token by the provider's clock (`iat`); `nil` if unknown.
     package var issuedAt: UnixTime?
-    /// When the provider was asked, by the store's clock (`SessionStore.now`). `nil` if the provider ends no sessions
-    /// here.
+    /// The time when the provider was asked, by the store's clock (`SessionStore.now`); `nil` if the provider cannot
+    /// end the gateway's sessions.
     package var askedAt: UnixTime?
-    /// The provider's tokens. `nil` if they are not kept.
+    /// The provider's tokens; `nil` if they are not stored.
     package var tokens: ProviderTokenSet?
 
-    /// The maximum length of `sid` in UTF-8 bytes, for sign-ins and logouts alike: otherwise a logout could be
-    /// confirmed and end nothing. Some providers seal session data in the `sid` (idpyoidc: 304 bytes).
+    /// The maximum length of a `sid` in bytes, in sign-ins and logout tokens. Some providers seal data in the `sid`
+    /// (idpyoidc: 304 bytes).
     package static let longestSessionID = 1024
 
     package init(
@@ -33,7 +33,7 @@ package struct ProviderEvidence: Sendable, Hashable {
     }
 }
 
-/// A user whom a provider has verified, and the data that the provider issued with the sign-in.
+/// A user whom a provider has authenticated, and what the provider reported besides.
 package struct ProvenUser: Sendable, Hashable {
     package var authentication: Authentication
     package var evidence: ProviderEvidence
@@ -44,18 +44,18 @@ package struct ProvenUser: Sendable, Hashable {
     }
 }
 
-/// The tokens from a provider's token endpoint (RFC 6749 5.1). Apart from calls to the provider, they leave the gateway
-/// only in the fields of `identity.headers` that name them.
+/// The tokens of a provider's token endpoint (RFC 6749 5.1). Only calls to the provider and the configured
+/// `identity.headers` contain them.
 package struct ProviderTokenSet: Sendable, Hashable {
     package var accessToken: Secret
-    /// `Bearer` or `DPoP`, in this spelling.
+    /// Exactly `Bearer` or `DPoP`.
     package var tokenType: String
     package var idToken: Secret?
     package var refreshToken: Secret?
-    /// When the access token expires. `nil` if the provider does not say.
+    /// The time when the access token expires; `nil` if the provider does not report it.
     package var expiresAt: UnixTime?
     package var scopes: [String]
-    /// The private key that the tokens are bound to (RFC 9449), as PKCS #8 in DER. `nil` for bearer tokens.
+    /// The private key that the tokens are bound to (RFC 9449), in PKCS #8 DER; `nil` for bearer tokens.
     package var dpopKey: Secret?
 
     package init(

@@ -1,12 +1,12 @@
 package import Sessions
 
-/// The roles that a configured provider has.
+/// What a configured provider can do. A role is `nil` if the provider does not have it.
 package struct ProviderRoles: Sendable {
     package var password: (any PasswordProvider)?
     package var browser: (any BrowserProvider)?
-    /// The providers of tokens, in the order in which they are asked whether they may know a token.
+    /// The verifiers of the provider's tokens, in the order in which they are asked.
     package var tokens: [any TokenProvider]
-    /// Verifies the refresh tokens that the provider issued to native apps. `nil` if these are not accepted.
+    /// Verifies the refresh tokens that the provider issued to native apps; `nil` if the gateway accepts none.
     package var refreshTokens: (any TokenProvider)?
     package var refreshing: (any RefreshingProvider)?
     package var logout: (any LogoutProvider)?

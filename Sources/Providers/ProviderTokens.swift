@@ -3,19 +3,18 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Verifies the tokens of token providers for the resolvers of the event loops. A provider's verdict becomes a session.
-/// The store shares it with other loops and gateways.
+/// Verifies foreign tokens for the event loops, and turns each verdict into a session in the store.
 ///
-/// - A signed token is verified first. If it is genuine, the store is asked whether it has ended. Each event loop
-///   verifies the token once and relies on no other loop's verdict.
-/// - For any other token the store is asked first, and the provider only if no gateway has a usable verdict.
+/// - A signed token is verified first. If it is valid, the store is asked whether it has ended. Each event loop
+///   verifies the token itself.
+/// - For any other token, the store is asked first. The provider is asked only if no gateway has a fresh verdict.
 ///
-/// If the store cannot be reached, it is unknown whether a token was signed out. The result is then an error.
+/// If the store cannot be reached, the result is an error, because the token may have been signed out.
 package final class ProviderTokens: ForeignTokens {
-    /// How long a verdict is used if the provider does not say.
+    /// The lifetime of a verdict if the provider reports none.
     private static let usualCacheLifetime = Duration.seconds(5)
 
-    /// A provider, and the names of its tokens.
+    /// A provider, and the keys of its tokens.
     private final class Source: Sendable {
         let provider: any TokenProvider
         let names: ForeignNames
@@ -28,27 +27,27 @@ package final class ProviderTokens: ForeignTokens {
 
     private let sources: [Source]
     private let realm: Realm
-    /// The issuers of other providers. A signed token that names one of them is not accepted here.
+    /// The issuers of other providers, whose signed tokens are not accepted here.
     private let otherIssuers: Set<String>
     private let sessions: ForeignSessions
     private let clock: Clock
     private let observe: @Sendable (Session) -> Void
     private let end: End
 
-    /// Ends everything that came from a token whose session the provider has ended.
+    /// Ends everything that came from a token, because the provider has ended its session.
     ///
-    /// - Throws: The error of the store if that fails.
+    /// - Throws: The error of the store.
     package typealias End = @Sendable (Secret, Session) async throws(NotDone) -> Void
 
     /// - Parameters:
-    ///   - providers: The token providers. A token is sent to the first provider that may know it.
+    ///   - providers: The token providers. A token is judged by the first one that may know it.
     ///   - realm: The realm of the providers' users.
-    ///   - otherIssuers: The issuers of other providers. A signed token that names one of them is not accepted.
+    ///   - otherIssuers: The issuers of other providers, whose signed tokens are not accepted here.
     ///   - clock: The clock of the store.
-    ///   - isBlocked: Asked before a token is accepted. `nil` if no user is ever blocked.
+    ///   - isBlocked: Asked before a token is accepted; `nil` if users cannot be blocked.
     ///   - observe: Receives a session each time a provider confirms it.
-    ///   - end: Called and awaited before the answer if a provider reports the end of a session that it confirmed
-    ///     (`TokenVerdict.ended`).
+    ///   - end: Called if the provider has ended a session that it confirmed before (`TokenVerdict.ended`). The request
+    ///     is answered afterwards.
     package init(
         _ providers: [any TokenProvider],
         realm: Realm = .default,
@@ -61,7 +60,7 @@ package final class ProviderTokens: ForeignTokens {
         end: @escaping End = { (_, _) throws(NotDone) in }
     ) {
         self.sources = providers.map { provider in
-            // A verdict contains the user's realm, so verdicts from before a change of the realm must not be used.
+            // Verdicts contain the realm, so a change of the realm must invalidate them.
             let configuration =
                 realm == .default ? provider.configuration : "\(realm.name)\u{0}\(provider.configuration)"
             let names = ForeignNames(authority, provider: provider.name, configuration: configuration)
@@ -133,14 +132,14 @@ package final class ProviderTokens: ForeignTokens {
         var token: PresentedToken
         let key: RecordKey
         let source: Source
-        /// The session that the provider confirmed before. `nil` if it has confirmed no session.
+        /// The session that the provider confirmed before; `nil` if there is none.
         var former: Session?
-        /// The trace that the calls belong to.
+        /// The trace that records the calls.
         let trace = CallTrace.current
 
         var provider: any TokenProvider { self.source.provider }
 
-        /// Returns this question for a token whose session the provider confirmed before.
+        /// Returns the question for a token whose session the provider confirmed before.
         func ofGood(_ session: Session) -> Question {
             var question = self
             question.token.wasGood = true
@@ -159,7 +158,7 @@ package final class ProviderTokens: ForeignTokens {
         return self.sources.first { $0.provider.mayKnow(token, as: kind) }
     }
 
-    /// Judges a signed token. Its signature is verified again only if this loop's verdict has expired.
+    /// Judges a signed token. The signature is verified again only when this loop's verdict is no longer fresh.
     private func judged(
         _ question: Question,
         _ known: ForeignSession?,
@@ -176,7 +175,7 @@ package final class ProviderTokens: ForeignTokens {
         }
     }
 
-    /// Judges a token that only its provider can verify. The fresh verdict of any gateway is used.
+    /// Judges a token that only its provider can verify. A fresh verdict in the store is used first.
     private func shared(_ question: Question, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         self.standing(question, on: loop).flatMap { standing in
             let now = self.clock.now()
@@ -200,8 +199,8 @@ package final class ProviderTokens: ForeignTokens {
         }
     }
 
-    /// Returns the verdict to use while the provider cannot be asked: the last verdict until it expires, then a stale
-    /// verdict for a limited time. `nil` after that time.
+    /// Returns the verdict to use while the provider cannot be reached: the last one until it expires, and then a stale
+    /// one for `staleLifetime`. `nil` after that.
     private func bridge(_ session: ForeignSession, for provider: any TokenProvider) -> ForeignSession? {
         let now = self.clock.now()
         guard !session.verdict.isUsable(at: now) else { return session }
@@ -255,7 +254,7 @@ package final class ProviderTokens: ForeignTokens {
             usableUntil: min(session.expiresAt, now.advanced(by: lifetime)),
             isAdmitted: known.isAdmitted
         )
-        // No gateway relies on another gateway's verdict on a signed token, so the record never changes.
+        // Gateways do not share verdicts on signed tokens, so the stored record stays the same.
         let kept =
             question.provider.verifiesLocally
             ? ForeignVerdict(
@@ -277,8 +276,8 @@ package final class ProviderTokens: ForeignTokens {
         }.flatMapErrorThrowing { throw Self.error($0) }
     }
 
-    /// Ends everything that came from the token, then reports that the token is not accepted. If `end` fails, nothing
-    /// is recorded, and the next request asks the provider again.
+    /// Ends everything that came from the token, and then rejects the token. If `end` fails, the result is an error,
+    /// and the next request asks the provider again.
     private func end(_ question: Question, for reason: Reason, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         guard let former = question.former else { return .success(.none(reason)) }
         let ended = loop.makeFutureWithTask { try await self.end(question.token.token, former) }
@@ -317,14 +316,14 @@ package final class ProviderTokens: ForeignTokens {
         (error as? ForeignTokenError) ?? .store(error as? StoreError ?? .unavailable)
     }
 
-    /// Returns the time, limited so that no difference of two times can overflow and trap.
+    /// Returns the time within limits, so that differences of times cannot overflow.
     private static func bounded(_ time: UnixTime) -> UnixTime {
         min(max(time, UnixTime(seconds: 0)), UnixTime(seconds: 1 << 40))
     }
 }
 
 extension ForeignSession {
-    /// Returns this session, bound to the key that the store's record is bound to.
+    /// Returns the session with the key binding of the stored session.
     fileprivate func bound(as kept: ForeignSession) -> ForeignSession {
         self.with { $0.keyThumbprint = kept.session.keyThumbprint }
     }

@@ -1,4 +1,4 @@
-/// Returns the value of `work`. `nil` if `work` takes longer than the limit. `work` is then cancelled.
+/// Returns the value of `work`; `nil` if it takes longer than `limit`. `work` is then cancelled.
 func within<Value: Sendable>(
     _ limit: Duration,
     _ work: @escaping @Sendable () async -> Value

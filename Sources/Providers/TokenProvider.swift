@@ -1,41 +1,41 @@
 package import Sessions
 package import Vocabulary
 
-/// A provider that verifies tokens that it issued itself: session tokens of Kratos, or access tokens that an
-/// introspection endpoint (RFC 7662) or a key set verifies.
+/// A provider that verifies its own tokens: sessions of Kratos, or access tokens by introspection (RFC 7662) or by
+/// signature.
 package protocol TokenProvider: Sendable {
-    /// The provider's name in keys and sessions: the issuer. It must not change while tokens are in use.
+    /// The provider's name in store keys and sessions. It must not change while tokens are in use.
     var name: String { get }
 
-    /// The settings that decide whether and how a token is accepted: issuer, audiences, endpoint, claims. A verdict
-    /// under another configuration is not used.
+    /// The settings that decide about tokens, such as issuer, audiences and claims. Verdicts under another
+    /// configuration are not used.
     var configuration: String { get }
 
-    /// True if tokens are signed and need no call. They are then verified before the store is asked, so that a flood of
-    /// forged tokens costs the store nothing.
+    /// True if tokens are signed and verified without a call. They are then verified before the store is asked, so that
+    /// forged tokens cost the store nothing.
     var verifiesLocally: Bool { get }
 
-    /// How long an expired verdict may still be used in an outage of the provider (RFC 5861 4).
+    /// The time for which an expired verdict may bridge an outage of the provider (RFC 5861 4).
     var staleLifetime: Duration { get }
 
-    /// Returns whether the provider may know these bytes, judging by their syntax. It is called on an event loop, must
-    /// not do I/O, and gets every token that does not have the gateway's own syntax.
+    /// Returns whether the bytes have the syntax of the provider's tokens. Called on an event loop, without I/O, for
+    /// every token without the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
 
-    /// Returns whether the provider may know these bytes as a token or as its own cookie, judging by their syntax.
+    /// Returns whether the bytes have the syntax of the provider's tokens (`native`) or of its cookie (`web`).
     func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool
 
-    /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can judge it.
+    /// Judges the token at once, on an event loop and without I/O; `nil` if only `introspect` can judge it.
     func judge(_ token: Secret) -> TokenVerdict?
 
-    /// Asks the provider about the token or cookie, with its own time limit. Each loop asks about a token once at a
+    /// Asks the provider about the token or cookie, within a time limit. Each loop makes one call for a token at a
     /// time.
     func introspect(_ presented: PresentedToken) async -> TokenVerdict
 
-    /// Ends the provider's session of a token whose user has signed out. Succeeds if the session has already ended.
+    /// Ends the provider's session of a token after a sign-out. Succeeds if the session has ended already.
     ///
-    /// - Parameter sessionID: The provider's id of the session. `nil` if it is not known.
-    /// - Returns: True if the session ended at the provider, or the provider is not notified of sign-outs.
+    /// - Parameter sessionID: The provider's id of the session; `nil` if unknown.
+    /// - Returns: True if the provider has ended the session, or is not notified of sign-outs.
     func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool
 }
 
@@ -56,13 +56,13 @@ extension TokenProvider {
 /// A foreign token that a client presents.
 package struct PresentedToken: Sendable, Hashable {
     package var token: Secret
-    /// `web` for a cookie of the provider.
+    /// `web` for a cookie of the provider, `native` for a token.
     package var kind: Session.Kind
-    /// True if the provider confirmed the token before. If it now refuses the token, something has changed.
+    /// True if the provider confirmed the token before.
     package var wasGood = false
-    /// True if earlier answers must not be used, because the session may have ended since.
+    /// True if an earlier answer must not be used, because the session may have ended since.
     package var isDoubted = false
-    /// The client that presents the token. The provider does not learn who the client is.
+    /// The client that presents the token. The provider is not told who it is.
     package var caller: ProviderCaller
 
     package init(
@@ -75,51 +75,50 @@ package struct PresentedToken: Sendable, Hashable {
         self.caller = caller
     }
 
-    /// Returns why the provider is not asked, for the log.
+    /// Returns the log message for a call that was not made, because too many calls are under way.
     func refusal(of calls: String) -> String {
         "too many \(calls) are under way" + (self.caller.client.map { ", so one of \($0) was not sent" } ?? "")
     }
 }
 
-/// A provider's answer about a token.
+/// A provider's verdict on a token.
 package enum TokenVerdict: Sendable, Equatable {
     case known(KnownToken)
-    /// The token is not accepted, with the reason: expired, revoked, never issued, or issued for another service.
+    /// The token is rejected for this reason: expired, revoked, never issued, or issued for another service.
     case unknown(Reason)
-    /// The provider confirmed the token before (`PresentedToken.wasGood`), but its session at the provider has ended.
-    /// Everything that came from that session ends at the gateway as well.
+    /// The provider confirmed the token before (`PresentedToken.wasGood`), but has ended its session. Everything that
+    /// came from the session ends at the gateway, too.
     case ended(Reason)
-    /// The provider knows the session, but requires stronger authentication before it names the user.
+    /// The provider knows the session, but demands another factor before it reports the user.
     indirect case insufficient(ProviderDemand)
-    /// The provider cannot be reached: 503 with `Retry-After`.
+    /// The provider cannot be reached. The request gets 503 with `Retry-After`.
     case unavailable
 }
 
-/// A live foreign token.
+/// A valid foreign token.
 package struct KnownToken: Sendable, Hashable {
     package var identity: Identity
     package var aal: AssuranceLevel
     /// The authentication methods, as the provider names them.
     package var methods: [String]
-    /// When the user authenticated. If the provider does not say, the earliest possible time, so that a requirement for
-    /// a recent sign-in is not met by mistake.
+    /// The time of the authentication. If the provider does not report it, the earliest possible time, so that no
+    /// requirement for a recent sign-in is met.
     package var authenticatedAt: UnixTime
-    /// When the provider issued the token, by its own clock. `nil` if the provider does not say.
+    /// The issue time by the provider's clock; `nil` if the provider does not report it.
     package var issuedAt: UnixTime?
-    /// When the token expires.
+    /// The time when the token expires.
     package var expiresAt: UnixTime
-    /// The provider's id of the session that the token belongs to (`sid`). With this id, all tokens of the session can
-    /// be ended together. `nil` if the provider names no session.
+    /// The provider's id of the token's session (`sid`), by which all tokens of the session end together; `nil` if
+    /// there is none.
     package var sessionID: String?
-    /// The OAuth client that the token was issued to. `nil` if the provider names no client.
+    /// The OAuth client to which the token was issued; `nil` if the provider reports none.
     package var clientID: String?
     package var scopes: [String]
-    /// The proofs that the presenter of the token must give. `nil` if none are required.
+    /// The proofs that the presenter of the token must give; `nil` if none is required.
     package var confirmation: Confirmation?
-    /// How long the verdict may be reused (`Ory-Session-Cache-For`). `nil` if the provider does not say.
+    /// The time for which the verdict may be used (`Ory-Session-Cache-For`); `nil` if the provider does not report it.
     package var cacheLifetime: Duration?
-    /// True if the user may sign in (`Admission`). Otherwise the token is valid for requests, but yields no other
-    /// token.
+    /// True if the user may sign in (`Admission`). Otherwise, the token is valid for requests, but not for an exchange.
     package var isAdmitted: Bool
 
     package init(

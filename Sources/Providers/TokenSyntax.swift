@@ -1,15 +1,15 @@
 import Cryptography
 import Vocabulary
 
-/// The syntax of access tokens, so that nothing else is verified as a token.
+/// The syntax of foreign tokens. Bytes with another syntax are never sent to a provider.
 enum TokenSyntax {
     /// The maximum length of a token in bytes.
     private static let longest = 8192
     /// The minimum length of an opaque token in bytes. A shorter token could be guessed.
     private static let shortest = 8
 
-    /// Returns whether the bytes can be a signed token in compact form (RFC 7515 7.1): three parts in base64url. The
-    /// first begins like a JSON object.
+    /// Returns whether the bytes have the form of a JWT in compact form (RFC 7515 7.1): three parts in base64url, the
+    /// first beginning like a JSON object.
     static func isJWT(_ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count <= Self.longest, token.starts(with: "eyJ".utf8) else { return false }
         guard let first = token.place(of: UInt8(ascii: ".")),

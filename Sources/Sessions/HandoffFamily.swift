@@ -2,26 +2,25 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// The record of a root session and the sessions and access tokens that end with it, while the lineage continues.
+/// The sessions and access tokens that end together with a root session, while the rest of the lineage continues.
 ///
-/// For example, a transfer token creates a browser session in the lineage of the native session, and tickets extend it
-/// to other hosts. A sign-out in the browser ends the sessions on all hosts, but not the native session. The key of the
-/// record is derived from the key of the root. All members store the root's key (`Session.bornOf`).
+/// For example, a transfer token creates a browser session in the native session's lineage, and tickets create sessions
+/// for other hosts. A sign-out in the browser ends the sessions on all hosts, but not the native session.
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
     /// The longest life of a session.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
-    /// The maximum number of members. If there are more, the oldest member ends.
+    /// The maximum number of members. A further member ends the oldest one.
     static let capacity = 64
 
-    /// The sessions, the oldest first, without the root.
+    /// The keys of the members without the root, the oldest first.
     package fileprivate(set) var members: [RecordKey]
     package let terms: RecordTerms
 
     /// Returns the record of a family that begins with `root` and already contains `member`.
     ///
-    /// - Parameter root: The first session, which is written in the same step.
+    /// - Parameter root: The first session, which is written in the same atomic step.
     package static func record(of member: RecordKey, root: NewSession) -> NewRecord {
         var family = HandoffFamily(root: root.session)
         family.members.append(member)
@@ -58,8 +57,8 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
 }
 
 extension Session {
-    /// Returns the key of the root of this session's family: this session itself, unless it was made from another
-    /// session. `nil` if the session ends with its whole lineage (`endReach`).
+    /// Returns the key of the root of this session's family; `nil` if the session ends with its whole lineage
+    /// (`endReach`). The root is this session itself, unless it was made from another session.
     ///
     /// - Parameter key: The key of this session.
     package func familyRoot(_ key: RecordKey) -> RecordKey? {
@@ -70,20 +69,20 @@ extension Session {
 }
 
 extension HandoffFamily {
-    /// The maximum number of attempts to change the record if concurrent changes conflict.
+    /// The maximum number of tries to change the record while other requests change it.
     private static let mostTries = 16
 
-    /// - Parameter root: The session that gives the record its user and its lifetime.
+    /// - Parameter root: The session whose user and lifetime the record gets.
     init(root: Session) {
         let owner = RecordOwner(subject: root.subject, epoch: root.epoch)
         self.init(members: [], terms: RecordTerms(since: root.issuedAt, expiresAt: root.expiresAt, owner: owner))
     }
 
-    /// Adds a session to the family of `root` before the session is made. A member that is never made does no harm, but
-    /// a session that is made without being a member would outlive a sign-out.
+    /// Adds a session to the family of `root`. This must be called before the session is made: otherwise, a sign-out in
+    /// between would miss the session.
     ///
     /// - Parameters:
-    ///   - parent: The session from which the member is made. No session of the family outlives the parent.
+    ///   - parent: The session from which the member is made. It outlives all sessions of the family.
     ///   - former: A session of the family that has ended and that the member replaces.
     package static func add(
         _ member: RecordKey,
@@ -112,7 +111,7 @@ extension HandoffFamily {
                 )
             }.flatMap { replacement in
                 switch replacement {
-                // If the lineage has ended, no session is made in it.
+                // `.absent`: the lineage has ended, so no session is made in it.
                 case .done, .absent: return loop.makeSucceededVoidFuture()
                 case .changed where number < Self.mostTries:
                     return Self.add(
@@ -130,7 +129,7 @@ extension HandoffFamily {
         }
     }
 
-    /// Returns the session `root` and all of its family, whether live or ended.
+    /// Returns the keys of the root and of all members, live or ended.
     package static func members(
         of root: RecordKey,
         in store: any ReplaceableStore,
@@ -141,13 +140,11 @@ extension HandoffFamily {
 
     /// Ends the session `root` and all of its family. The call may be repeated.
     ///
-    /// A ticket may be used at the same time. It makes a session only while the session that issued it is live, and
-    /// only after the new session is in the record. So after all known sessions have ended, the record is read again
-    /// until it names no new session.
+    /// A ticket that is used at the same time may add a member. So the record is read again until it has no new member.
     ///
     /// - Parameters:
     ///   - spared: A session of the family that the caller ends itself.
-    ///   - isLast: True if the record ends too; false while the spared session lives.
+    ///   - isLast: True to end the record, too; false while the spared session lives.
     package static func end(
         root: RecordKey,
         sparing spared: RecordKey? = nil,
@@ -163,7 +160,7 @@ extension HandoffFamily {
         }
     }
 
-    /// Ends `members`, and sessions that join the family meanwhile. Returns true if the family has a record.
+    /// Ends `members`, and the sessions that join the family meanwhile. Returns true if the family has a record.
     private static func end(
         _ members: [RecordKey],
         of root: RecordKey,

@@ -1,19 +1,19 @@
 package import Cryptography
 package import Vocabulary
 
-/// A ticket for a browser that is signed in on one host of the gateway and needs a session on another host. It can be
-/// used once, and only by a browser that has the nonce of its challenge.
+/// The single-use code that carries a sign-in from one host to another. Only the browser that has the nonce of the
+/// ticket's challenge can use the ticket.
 package struct HostTicket: Sendable, Hashable {
-    /// The lifetime of a ticket: a browser presents it at once.
+    /// The lifetime of a ticket. A browser presents the ticket at once.
     package static let lifetime = Duration.seconds(60)
 
-    /// The session that issued the ticket. The new session is derived from the issuer's state at the time of use.
+    /// The session that issued the ticket. The new session copies the state that this session has at the time of use.
     package var parent: RecordKey
     /// The user of the session that issued the ticket.
     package var owner: RecordOwner
     /// The public authority (`host[:port]`) on which the ticket is valid.
     package var host: String
-    /// The SHA-256 of the nonce that the browser keeps on the ticket's host.
+    /// The SHA-256 of the nonce in a cookie of the ticket's host.
     package var challenge: Digest256
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime

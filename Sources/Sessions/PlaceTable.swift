@@ -1,4 +1,4 @@
-/// Values in numbered places, found by hashes (`SlotIndex`). A place is reused after its value was removed.
+/// Values in numbered places, found by hashes (`SlotIndex`). The place of a removed value is reused.
 struct PlaceTable<Value> {
     private struct Place {
         var value: Value
@@ -11,7 +11,7 @@ struct PlaceTable<Value> {
 
     var count: Int { self.places.count - self.free.count }
 
-    /// One more than the highest place that has ever held a value.
+    /// The number of places, empty or not. Places are numbered from 0.
     var end: Int32 { Int32(self.places.count) }
 
     /// The value in a place; `nil` if the place is empty.

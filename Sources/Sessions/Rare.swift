@@ -1,4 +1,4 @@
-/// An optional that few instances set. It takes one word, whatever the size of the value.
+/// An optional property that few instances set. It takes one machine word, whatever the size of the value.
 @propertyWrapper
 @usableFromInline
 package struct Rare<Value> {

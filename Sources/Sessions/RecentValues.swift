@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A table of limited size. When it is full, adding an entry removes the oldest entry.
+/// A table of limited size. A new entry in a full table removes the oldest entry.
 package struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let capacity: Int
     private var values: [Key: Value] = [:]
@@ -13,7 +13,7 @@ package struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     package subscript(_ key: Key) -> Value? { self.values[key] }
 
-    /// Adds the value, or replaces the value that the key has.
+    /// Adds the value, or replaces the key's value.
     package mutating func insert(_ value: Value, for key: Key) {
         if self.values.updateValue(value, forKey: key) == nil { self.order.append(key) }
         if self.order.count > self.capacity, let oldest = self.order.popFirst() { self.values[oldest] = nil }

@@ -1,15 +1,15 @@
 package import Cryptography
 package import Vocabulary
 
-/// The user as the provider reported it, in the shape of a Kratos identity.
+/// The user as the provider reports them, in the shape of a Kratos identity.
 package struct Identity: Sendable, Hashable {
-    /// The provider's stable id of the user, or the id of the account that the user has at several providers
-    /// (`AccountID`). Apps see it as the subject.
+    /// The user's id, which apps see as the subject: the provider's stable id, or the id of a linked account
+    /// (`AccountID`).
     package var id: String
-    /// The id that the user would have without an account, if `id` is the id of an account. Equal to `id` if `id` is
-    /// the provider's own id but reads as if it began with the provider's name. `nil` for all other users.
+    /// The id that the user has without a linked account. Set if `id` is an account id, or if the provider's own id
+    /// contains `|` (`Realm.separator`).
     @Rare package private(set) var ownID: String? = nil
-    /// The realm of the user. An id identifies one person only within its realm.
+    /// The realm of the user. Equal ids in different realms are different people.
     package var realm = Realm.default
     package var schemaID: String
     package var traitsDocument: JSONDocument
@@ -31,37 +31,37 @@ package struct Identity: Sendable, Hashable {
         self.metadataPublicDocument = metadataPublic
     }
 
-    /// The user's name in the store and its indexes; never shown.
+    /// The user's name in the store and its indexes. Apps and operators never see it.
     package var subject: String { self.realm.subject(self.id) }
 
-    /// True if `id` is the id of an account that the user has at several providers.
+    /// True if `id` is the id of a linked account (`AccountID`).
     package var isAccount: Bool { AccountID.isOne(self.id) }
 
-    /// The id that the user would have without an account, as of the sign-in.
+    /// The id that the user had at sign-in without a linked account.
     private var ownName: String { self.ownID ?? self.id }
 
-    /// True if `id` is the provider's own id, whatever it begins with.
+    /// True if `id` is the provider's own id, even if it begins with the provider's name.
     private var isOwnID: Bool { self.ownID?.isExactly(self.id) == true }
 
-    /// The provider's own id of the user, without the provider's name as a prefix.
+    /// The provider's own id of the user. A prefix that the gateway added for hosts with several providers is removed.
     package var idAtProvider: String { self.isOwnID ? self.id : self.realm.ownID(of: self.ownName) }
 
-    /// The name that the user has in the store without an account.
+    /// The subject that the user would have without a linked account.
     package var subjectAtProvider: String { self.realm.subject(self.ownName) }
 
-    /// Reports whether `ownID` is the provider's own id of the user. A session from a version that did not record
-    /// `ownID` may match two ids.
+    /// Reports whether `ownID` is the provider's own id of the user. A session stored by an older version may match two
+    /// ids.
     package func isCalled(_ ownID: String) -> Bool {
         ownID.isExactly(self.idAtProvider) || ownID.isExactly(self.ownName)
     }
 
-    /// Reports whether both identities are the same person, whatever names they had at the sign-in.
+    /// Reports whether both identities are the same person, linked to an account or not.
     package func isSamePerson(as other: Identity) -> Bool {
         self.subject.isExactly(other.subject)
             || (self.realm == other.realm && self.idAtProvider.isExactly(other.idAtProvider))
     }
 
-    /// Returns the user with `ownID` recorded as the provider's own id if `id` alone does not show it.
+    /// Returns the user with `ownID` recorded as the provider's own id. Does nothing if `id` alone shows that.
     package func called(_ ownID: String) -> Identity {
         guard self.id.isExactly(ownID), ownID.utf8.contains(Realm.separator.utf8) else { return self }
         var identity = self
@@ -69,17 +69,17 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// Returns the user as the account with this id.
+    /// Returns the user as the linked account with this id.
     package func linked(to account: String) -> Identity {
         var identity = self
-        // A name that reads as if it began with the provider's name gets the provider's name as a prefix.
+        // An id that reads as if it began with the provider's name is stored with that name in front of it.
         let isMarked = self.isOwnID && !self.realm.ownID(of: self.id).isExactly(self.id)
         identity.ownID = isMarked ? "\(self.realm.name)\(Realm.separator)\(self.id)" : self.ownName
         identity.id = account
         return identity
     }
 
-    /// Returns the user under the name that `other` had at the sign-in. Both must be the same person.
+    /// Returns the user with the ids and the realm of `other`. Both must be the same person.
     package func named(as other: Identity) -> Identity {
         var identity = self
         identity.id = other.id
@@ -88,10 +88,10 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// The stored form of `id` and `ownID`, separated by a zero byte, which no id contains.
+    /// The stored form: `ownID`, a zero byte, and `id`; or only `id`. No id contains a zero byte.
     var storedID: String { self.ownID.map { "\($0)\u{0}\(self.id)" } ?? self.id }
 
-    /// Returns the identity with the `id` and `ownID` of a stored form (`storedID`).
+    /// Returns the identity with the ids of a stored form (`storedID`).
     func withStoredID(_ stored: String) -> Identity {
         var identity = self
         let bytes = stored.utf8
@@ -111,13 +111,13 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// All traits. If only some are needed, use `traitsDocument`.
+    /// All traits, decoded. If only some are needed, use `traitsDocument`.
     package var traits: JSONValue {
         get { self.traitsDocument.value }
         set { self.traitsDocument = JSONDocument(newValue) }
     }
 
-    /// All metadata that the provider shows to apps.
+    /// All metadata that the provider shows to apps, decoded.
     package var metadataPublic: JSONValue {
         get { self.metadataPublicDocument.value }
         set { self.metadataPublicDocument = JSONDocument(newValue) }
@@ -127,56 +127,56 @@ package struct Identity: Sendable, Hashable {
 /// A signed-in user on one device. Only `SessionStore.replace` changes a session after it was written.
 @usableFromInline
 package struct Session: Sendable, Hashable {
-    /// The credential that presents the session: a browser's cookie on one host, or a native app's bearer token.
+    /// The credential of the session: a browser's cookie on one host, or a native app's bearer token.
     package enum Kind: String, Sendable { case web, native }
     /// The way in which the session began; routes may require a certain origin (`require.origin`).
     package enum Origin: String, Sendable, CaseIterable { case browser, native, transfer }
 
-    /// The public id (`ses_...`): shown to apps and in logs, useless as a credential.
+    /// The public id (`ses_...`). Apps and logs show it; it is useless as a credential.
     package var id: String
     package var kind: Kind
     package var origin: Origin
-    /// The lineage of the session: the tokens and sessions that end together.
+    /// The sessions and tokens that came from the same sign-in.
     package var lineage: Lineage
     package var identity: Identity
-    /// The OAuth client for which the session was made.
+    /// The OAuth client for which the session was made; `nil` if there is none.
     package var clientID: String?
-    /// The public authority (`host[:port]`) on which a web session is valid.
+    /// The public authority (`host[:port]`) of a web session.
     package var host: String?
     package var aal: AssuranceLevel
     /// Authentication methods, as the provider names them (`password`, `totp`).
     package var methods: [String]
     package var scopes: [String]
-    /// The time of the authentication; 1970 if the provider does not report it.
+    /// The time of the authentication; 1970 if the provider does not report the time.
     package var authenticatedAt: UnixTime
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime
     /// The time without use after which the session ends.
     package var idleLifetime: Duration
     package var device: DeviceFacts?
-    /// The record from which the session was made: a transfer token, so that the same browser may repeat its
-    /// navigation, or the session on another host that issued a ticket. In a handoff family, it is the family's first
-    /// session (`HandoffFamily`). For an access token, it is the token's session, unless the token is independent.
+    /// The record from which the session was made: a transfer token, or a session. A session made by a ticket names the
+    /// root of its family (`HandoffFamily`), or the session that issued the ticket if there is no family. An access
+    /// token names its session, unless it is independent.
     @Rare package var bornOf: RecordKey?
-    /// The subject's epoch under which the session was made; "log out everywhere" raises the epoch.
+    /// The subject's epoch when the session was made. Ending all sessions of the subject raises the epoch.
     package var epoch: UInt64
-    /// The provider at which the user signed in, if the gateway must ask or notify it about the session later.
+    /// The provider at which the user signed in, if the gateway may have to ask or notify the provider later.
     @Rare package var provider: ProviderSession?
-    /// The limits of an access token; `nil` for the token or cookie of the session itself, which has no limits.
+    /// The limits of an access token; `nil` if this is not an access token.
     @Rare package var access: AccessTerms?
     /// The thumbprint of the key that the presenter must prove to hold (RFC 9449 6); `nil` for a bearer token.
     package var keyThumbprint: String?
     /// The SHA-256 of the client certificate that the token is bound to (RFC 8705 3.1); `nil` if it is not bound.
     @Rare package var certificateHash: Digest256?
-    /// True if the web sessions and tokens that descend from this session by a handoff outlive it
-    /// (`enforce_cascade_revocation: false`). Otherwise, the whole lineage ends with the session.
+    /// True if the sessions and tokens made from this session by a handoff outlive it (`enforce_cascade_revocation:
+    /// false`). Otherwise, the whole lineage ends with the session.
     package var endsAlone: Bool
-    /// The subject of the person who acts for the user in the session, by a delegated transfer token (`act`, RFC 8693
-    /// 4.1). `nil` if nobody does.
+    /// The subject of the person who acts for the user, by a delegated transfer token (`act`, RFC 8693 4.1). `nil` if
+    /// nobody does.
     @Rare package var actor: String?
-    /// True if a browser keeps the cookie of a web session until the session ends, instead of until the browser closes.
+    /// True if the browser stores the cookie until the session expires; false if the cookie ends with the browser.
     package var isPersistent: Bool
-    /// The token that the browser of a web session has (`SuccessorToken`); `nil` if it is the session's first token.
+    /// The number of the browser's current token (`SuccessorToken`); `nil` while it is the session's first token.
     @Rare package var succession: TokenSuccession?
 
     package init(
@@ -233,27 +233,27 @@ package struct Session: Sendable, Hashable {
         self.succession = succession
     }
 
-    /// The store's name of the user (`Identity.subject`). Apps and operators are shown `identity.id`.
+    /// The user's name in the store (`Identity.subject`). Apps and operators see `identity.id` instead.
     package var subject: String { self.identity.subject }
 
-    /// The key of the provider's tokens if they are shared: they are not in the session's lineage, and the provider is
-    /// asked whether the user still has access (`ProviderGrant`). `nil` otherwise.
+    /// The key of the provider's tokens (`ProviderGrant`) if these tokens have their own lineage; `nil` if they belong
+    /// to this session's lineage, or if none are stored.
     package var sharedGrant: RecordKey? {
         self.provider?.grant.flatMap { $0.lineage == self.lineage ? nil : $0 }
     }
 
-    /// True if apps may get the provider's tokens with requests of the session. Of the sessions with a shared grant,
-    /// only a browser that signed in itself shows them.
+    /// True if apps may receive the provider's tokens with requests of this session. If the grant is shared, this is
+    /// true only for the browser in which the user signed in.
     package var showsProviderTokens: Bool {
         self.sharedGrant == nil || (self.kind == .web && self.origin == .browser)
     }
 
-    /// Returns the `Max-Age` of the session's cookie in seconds; `nil` if the browser keeps the cookie until it closes.
+    /// Returns the `Max-Age` of the session's cookie in seconds; `nil` for a cookie that ends with the browser.
     package func cookieAge(at now: UnixTime) -> Int? {
         self.isPersistent ? max(0, Int(self.expiresAt.since(now).components.seconds)) : nil
     }
 
-    /// The claim about the person who acts for the user (RFC 8693 4.1), one level deep; `nil` if nobody does.
+    /// The `act` claim about the person who acts for the user (RFC 8693 4.1); `nil` if nobody does.
     package var actorClaim: JSONValue? { self.actor.map { .object(["sub": .string($0)]) } }
 }
 
@@ -267,18 +267,18 @@ package struct AccessTerms: Sendable, Hashable {
     }
 }
 
-/// The provider's side of a session.
+/// The session at the provider from which a session of the gateway came.
 package struct ProviderSession: Sendable, Hashable {
-    /// The provider's name: the issuer.
+    /// The name of the provider: its issuer (`BrowserProvider.name`).
     package var name: String
     /// The provider's id of its session (`sid`).
     package var sessionID: String?
-    /// The record with the provider's tokens; `nil` if no tokens are kept.
+    /// The record of the provider's tokens; `nil` if none are stored.
     package var grant: RecordKey?
-    /// The time from which a use of the session renews the provider's tokens in the background; `nil` if no use does.
+    /// The time from which a use of the session renews the provider's tokens in the background; `nil` if never.
     package var renewAt: UnixTime?
-    /// The time when the provider's tokens expire for good, because they can no longer be renewed. `nil` while they can
-    /// be renewed. From then on, no app that needs the tokens can serve the session until the user signs in again.
+    /// The time when the provider's tokens expire and cannot be renewed; `nil` while they can be renewed. After that,
+    /// apps that need the tokens reject the session until the user signs in again.
     package var tokensEndAt: UnixTime?
 
     package init(

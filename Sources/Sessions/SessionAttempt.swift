@@ -1,8 +1,8 @@
 import Cryptography
 package import Vocabulary
 
-/// The secret that a browser presents to repeat an attempt whose answer was lost: 256 random bits. They are kept for a
-/// minute in the browser's attempt cookie and nowhere else, neither in the store nor in a log.
+/// The secret with which a browser repeats an attempt whose answer was lost: 256 random bits. Only the browser's
+/// attempt cookie holds the secret, for a minute. It is in no store and no log.
 package struct AttemptSecret: Sendable, Hashable {
     /// The secret as 43 characters of base64url.
     package let value: Secret
@@ -12,7 +12,7 @@ package struct AttemptSecret: Sendable, Hashable {
         self.value = Secret(Random.base64URL(Self.byteCount))
     }
 
-    /// Reads the secret in a cookie; `nil` for a value that the gateway never issues.
+    /// Reads the secret in a cookie; `nil` if the gateway never issues this value.
     package init?(_ cookie: some Collection<UInt8>) {
         let bytes = Array(cookie)
         guard bytes.count == Self.length, Base64URL.decoded(bytes[...]) != nil else { return nil }
@@ -23,31 +23,30 @@ package struct AttemptSecret: Sendable, Hashable {
     private static let length = 43
 }
 
-/// One attempt to exchange a transfer token, a ticket from another host, or a native app's codes for a session. All
-/// random parts are fixed before the store is asked, so that the same browser or app can ask for the same result again.
+/// One attempt to exchange a transfer token, a ticket or a native app's codes for a session. All random parts are
+/// computed before the store is asked, so repeating the attempt gives the same session.
 package struct SessionAttempt: Sendable {
-    /// The time in which an attempt may be repeated after it used the token. A browser keeps the cookie no longer.
+    /// The time for which an attempt may be repeated. The browser's attempt cookie has the same lifetime.
     package static let lifetime = Duration.seconds(60)
 
     package let id: AttemptID
-    /// The session's token. The key of its record is `sessionKey`, and its public id is `sessionID`.
+    /// The session's token.
     package let token: Secret
     package let sessionKey: RecordKey
     package let sessionID: String
 
-    /// The marker that this attempt leaves if it succeeds.
+    /// The marker that a successful attempt writes.
     package var success: Marker { .used(self.id, session: self.sessionKey) }
 }
 
 extension TokenAuthority {
     /// Returns the attempt to use the token under `transfer` with `secret` on `host`, a public authority.
     ///
-    /// Equal inputs give the same attempt on every gateway with the same secret. Another token or another host gives
-    /// another attempt. Computing an attempt needs both the browser's secret and the gateway's, so a planted attempt
-    /// cookie reveals nothing to the attacker who planted it (session fixation).
+    /// Equal inputs give the same attempt on every gateway with the same secret. The attempt depends on the browser's
+    /// secret and the gateway's. So an attacker who plants an attempt cookie learns nothing (session fixation).
     ///
-    /// - Parameter token: The token or ticket. It names the gateway's secret under which the attempt is made, so a
-    ///   repetition after a rotation is still the same attempt.
+    /// - Parameter token: The token or ticket. Its key id names the gateway's secret, so the attempt stays the same
+    ///   after a rotation of the secret.
     package func attempt(
         _ secret: AttemptSecret,
         with transfer: RecordKey,
@@ -55,8 +54,8 @@ extension TokenAuthority {
         on host: String
     ) -> SessionAttempt {
         let ours = self.secret(of: token) ?? self.current
-        // No token begins with this label, so no record's key under the same pepper is the seed of an attempt. The
-        // parts before the host have fixed lengths, so no two triples give the same message.
+        // No token begins with this label, so the seed never equals a record's digest. The parts before the host have
+        // fixed lengths, so different inputs give different messages.
         var message: [UInt8] = []
         message.reserveCapacity(256)
         message.append(utf8: "attempt 1 ")

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The end of a session by time: it expired, or it was idle for too long.
+/// The end of a session by its expiry or its idle timeout.
 package struct SessionLapse: Sendable {
     package let key: RecordKey
     package let session: Session
@@ -14,13 +14,13 @@ package struct SessionLapse: Sendable {
     }
 }
 
-/// Receives the ends of sessions by time as a store notices them. It must not block.
+/// Receives sessions that a store finds expired or idle for too long. The receiver must not block.
 package typealias LapseReceiver = @Sendable (SessionLapse) -> Void
 
 extension Session {
-    /// Returns the reason why the session ended by time: the idle timeout or the expiry, whichever comes first.
+    /// Returns `session.idle` if the idle timeout comes before the expiry, otherwise `session.expired`.
     ///
-    /// - Parameter idleEnd: The time when the session ends if it is not used again.
+    /// - Parameter idleEnd: The time when the idle timeout ends the session.
     package func lapseReason(idleEnd: UnixTime) -> Reason {
         idleEnd < self.expiresAt ? .sessionIdle : .sessionExpired
     }

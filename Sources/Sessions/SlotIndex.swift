@@ -1,6 +1,5 @@
 /// An index that finds the slots of a table by hashes. A slot has several hashes, and several slots may share a hash,
-/// so the caller must compare the slots' contents. The index takes 20 bytes per hash and 4 per bucket, and replaces one
-/// dictionary per kind of hash.
+/// so the caller must compare the contents. The index takes 20 bytes per hash and 4 per bucket.
 struct SlotIndex {
     private struct Link {
         var hash: UInt32
@@ -20,7 +19,7 @@ struct SlotIndex {
 
     /// Adds a hash of a slot.
     ///
-    /// - Parameter first: The slot's first link, which the caller keeps; negative if the slot has no link yet.
+    /// - Parameter first: The slot's first link, stored by the caller; negative if the slot has no link yet.
     mutating func add(_ hash: Int, of slot: Int32, to first: inout Int32) {
         let link = Link(hash: UInt32(truncatingIfNeeded: hash), slot: slot, sibling: first)
         if self.free >= 0 {

@@ -2,24 +2,24 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// A token that replaces the previous token of a browser's session. Neither the session nor its key changes for apps,
-/// for its user or for anything made from it. So the record only names the token's session, and never changes.
+/// A token that replaces the previous token of a browser's session. The record only names the session, which keeps its
+/// key.
 ///
-/// If a handoff lets a browser keep its better session, the browser gets a new token, so that an earlier copy of the
-/// cookie becomes useless (session theft). Each token is derived from its predecessor and the gateway's secret. If an
-/// answer is lost, the next try gives the same token again, on every gateway.
+/// A browser that keeps its session at a handoff gets a new token, so a stolen copy of the old cookie becomes useless.
+/// Each token is derived from its predecessor and the gateway's secret. So after a lost answer, every gateway makes the
+/// same token again.
 package struct SuccessorToken: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "z")) }
     /// The longest life of a session.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
-    /// The time for which the former token remains valid. Requests that the browser has already sent with it must not
-    /// be rejected, and an answer with the new token may be lost.
+    /// The time for which the former token remains valid. The browser may have sent requests with the former token
+    /// already, or may miss the answer with the new token.
     package static let overlap = Duration.seconds(30)
 
     /// The key of the session.
     package let session: RecordKey
-    /// The number of the session's tokens before this one; at least 1.
+    /// The number of tokens that the session had before this one; at least 1.
     package let number: UInt32
     package let terms: RecordTerms
 
@@ -45,7 +45,7 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
         )
     }
 
-    /// Returns the key of the record of the successor token with this key.
+    /// Returns the key of the record of the successor token `token`.
     private static func place(_ token: RecordKey) -> RecordKey {
         RecordKey(kind: Self.kind, lineage: token.lineage, digest: token.digest)
     }
@@ -53,9 +53,9 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
 
 /// A token that presents a session.
 package struct PresentedToken: Sendable, Hashable {
-    /// The key of the token. It equals the key of the session only for the session's first token.
+    /// The key of the token. The session's first token has the key of the session.
     package let key: RecordKey
-    /// The number of the session's tokens before this one.
+    /// The number of tokens that the session had before this one.
     package let number: UInt32
 
     package init(key: RecordKey, number: UInt32) {
@@ -63,13 +63,13 @@ package struct PresentedToken: Sendable, Hashable {
         self.number = number
     }
 
-    /// Returns the token with which the session under `key` began.
+    /// Returns the first token of the session under `key`.
     package static func first(_ key: RecordKey) -> PresentedToken { PresentedToken(key: key, number: 0) }
 }
 
-/// The number of a session's current token, and the time when it came into use.
+/// The number of a session's current token, and the time when the token came into use.
 package struct TokenSuccession: Sendable, Hashable {
-    /// The number of the session's tokens before the current one; at least 1.
+    /// The number of tokens that the session had before the current one; at least 1.
     package let number: UInt32
     /// The time when the current token replaced its predecessor.
     package let since: UnixTime
@@ -81,7 +81,7 @@ package struct TokenSuccession: Sendable, Hashable {
 }
 
 extension CompactReader {
-    /// Reads the number of a token that is not a session's first.
+    /// Reads the number of a successor token.
     mutating func tokenNumber() throws(CompactFormatError) -> UInt32 {
         let number = try self.number()
         guard number > 0 else { throw CompactFormatError() }
@@ -90,29 +90,29 @@ extension CompactReader {
 }
 
 extension Session {
-    /// Returns the time until which the token with this number presents the session. A number above the session's own
-    /// is valid: the token itself proves that it was issued, and a failover has undone the change of the session.
+    /// Returns the time until which the token with this number is valid. A number above the session's own is valid: a
+    /// failover has undone the session's change, but not the token's record.
     package func end(ofToken number: UInt32) -> UnixTime {
         guard let succession = self.succession, number < succession.number else { return self.expiresAt }
         guard number == succession.number - 1 else { return UnixTime(milliseconds: 0) }
         return min(self.expiresAt, succession.since.advanced(by: SuccessorToken.overlap))
     }
 
-    /// Reports whether the token with this number presents the session at `now`.
+    /// Reports whether the token with this number is valid at `now`.
     package func accepts(tokenNumber number: UInt32, at now: UnixTime) -> Bool {
         self.succession == nil || now < self.end(ofToken: number)
     }
 }
 
-/// The session that a presented token names.
+/// The session of a presented token.
 package struct SessionPresentation: Sendable {
     /// The key of the session.
     package let key: RecordKey
     package let token: PresentedToken
-    /// The session; `nil` if it is not live.
+    /// The session; `nil` if the session is not live.
     package let session: Stored<Session>?
 
-    /// Returns the live session if the token still presents it at `now`.
+    /// Returns the live session if the token is still valid at `now`; otherwise `nil`.
     package func accepted(at now: UnixTime) -> Stored<Session>? {
         self.session.flatMap { $0.record.accepts(tokenNumber: self.token.number, at: now) ? $0 : nil }
     }
@@ -128,7 +128,7 @@ extension SuccessorToken {
         store.replaceable(Self.place(token), as: Self.self, on: loop).map { $0?.record }
     }
 
-    /// Finds the session that the token with this key names.
+    /// Finds the session of the token with this key.
     package static func presentation(
         by token: RecordKey,
         in store: any SessionStore & ReplaceableStore,
@@ -152,23 +152,21 @@ extension SuccessorToken {
 }
 
 extension SuccessorToken {
-    /// The maximum number of tries to replace a session's record if other requests replace it at the same time.
+    /// The maximum number of tries to replace a session's record while other requests replace it.
     private static let mostTries = 8
 
-    /// A new token and the session that it presents.
+    /// A new token and its session.
     package struct Issued: Sendable {
         package let token: Secret
         package let session: Session
     }
 
-    /// Gives the session under `key` the successor of the presented token. The call may be repeated: while a replaced
-    /// token is valid, it leads to the same successor again.
+    /// Gives the session under `key` the successor of the presented token. Until the former token expires, a repeated
+    /// call returns the same successor.
     ///
-    /// The new token is written first. It is useless if the session ends before the token takes effect.
-    ///
-    /// - Parameter onlyAgain: True to give only a token that the browser should already have.
-    /// - Returns: The token. `nil` if the session or presented token has ended, or if the browser has its latest token
-    ///   (`onlyAgain`).
+    /// - Parameter onlyAgain: True to return a successor only if an earlier call has issued it.
+    /// - Returns: The token; `nil` if the session or the presented token has ended, or if `onlyAgain` allows no new
+    ///   token.
     package static func issue(
         for key: RecordKey,
         after presented: PresentedToken,
@@ -194,7 +192,7 @@ extension SuccessorToken {
             )
             let attempt = AttemptID(value: tokenKey.digest.base64URL)
             return store.create(successor, key: Self.place(tokenKey), attempt: attempt, on: loop).flatMap { creation in
-                // `.changed` means that another request has made the same token.
+                // `.changed`: another request has written the same token.
                 guard creation == .done || creation == .changed else { return loop.makeSucceededFuture(nil) }
                 var session = standing.record
                 if isAgain {
@@ -227,10 +225,10 @@ extension SuccessorToken {
 }
 
 extension TokenAuthority {
-    /// Returns the successor of the token with this key, and the successor's key. Nobody can compute the successor
-    /// without the gateway's secret, not even from the former token.
+    /// Returns the successor of the token with this key, and the successor's key. Computing the successor takes the
+    /// gateway's secret, so the former token does not reveal it.
     package func successor(of token: RecordKey) -> (token: Secret, key: RecordKey) {
-        // No token and no other message under the pepper begins with this label.
+        // No token and no other hashed message begins with this label.
         var message: [UInt8] = []
         message.append(utf8: "successor 1 ")
         message.append(contentsOf: token.digest.bytes)

@@ -1,10 +1,9 @@
 package import Cryptography
 package import Vocabulary
 
-/// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
+/// A kind of record, identified by a letter in its keys in the store (`sp:<letter>:`).
 ///
-/// Kinds with records have different letters. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o`, `u`,
-/// `y`.
+/// Each kind has a different letter. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o`, `u`, `y`.
 package struct RecordKind: Sendable, Hashable {
     /// A lower-case ASCII letter.
     package let letter: UInt8
@@ -20,7 +19,7 @@ package struct RecordKind: Sendable, Hashable {
     package static var grant: RecordKind { RecordKind(letter: UInt8(ascii: "p")) }
 }
 
-/// The purpose of a token. A token's prefix allows secret scanning, and rejection by syntax alone.
+/// The purpose of a token. Secret scanners recognise a token by its prefix.
 package struct TokenKind: Sendable, Hashable {
     /// The four characters that every token of the kind begins with.
     package let prefix: String
@@ -43,8 +42,8 @@ package struct TokenKind: Sendable, Hashable {
     package static var hostTicket: TokenKind { TokenKind(prefix: "sph_", record: .hostTicket) }
 }
 
-/// All sessions, tokens and codes that came from one sign-in and end together. A lineage is identified by a short
-/// random tag. The tag selects the hash slot of all its records.
+/// All sessions, tokens and codes that came from one sign-in and end together. A random tag identifies the lineage and
+/// selects the hash slot of all its records.
 package struct Lineage: Sendable, Hashable {
     /// The tag: ten base64url characters.
     package let tag: String
@@ -59,19 +58,19 @@ package struct Lineage: Sendable, Hashable {
         self.tag = tag
     }
 
-    /// Derives the lineage from a hash.
+    /// Derives the lineage of a hash.
     init(_ hash: Digest256) {
-        // Eight bytes are eleven characters; the first ten carry 60 bits.
+        // Eight bytes are eleven characters. The first ten carry 60 bits.
         let text = hash.withUnsafeBytes { Base64URL.encode(UnsafeRawBufferPointer(rebasing: $0.prefix(8))) }
         self.tag = String(decoding: text.utf8.prefix(TokenAuthority.tagLength), as: UTF8.self)
     }
 }
 
-/// The key of a record in the store. It is not secret: it is only an HMAC of the token under the pepper.
+/// The key of a record in the store. The key is not secret.
 package struct RecordKey: Sendable, Hashable {
     package let kind: RecordKind
     package let lineage: Lineage
-    /// HMAC-SHA-256(pepper, token).
+    /// HMAC-SHA-256(pepper, token) for the record of a token. Other records have another keyed hash.
     package let digest: Digest256
 
     package init(kind: RecordKind, lineage: Lineage, digest: Digest256) {

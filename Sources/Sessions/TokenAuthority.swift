@@ -2,15 +2,13 @@ import Cryptography
 import Synchronization
 package import Vocabulary
 
-/// Makes tokens and finds the record that a presented token names.
+/// Makes tokens and finds the record of a presented token.
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
-/// bits. The tag names the lineage, and so selects the store's hash slot. The key id names the secret under which the
-/// record key was derived. So a new secret signs no user out: tokens are made under the current secret, and found under
-/// every accepted secret.
+/// bits. The tag names the lineage. The key id names the secret under which the record's key was derived, so tokens of
+/// earlier accepted secrets are still found.
 package struct TokenAuthority: Sendable {
-    /// The length in bytes of every token that this gateway makes. Other lengths are rejected before anything is
-    /// computed.
+    /// The length in bytes of every token that this gateway makes. Other lengths are rejected before any hashing.
     package static let tokenLength = 59
 
     static let tagLength = 10
@@ -31,21 +29,25 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// The result of reading a presented token, from its syntax and its key id alone.
+    /// The result of reading a presented token. No store is asked.
     package enum Reading: Sendable, Hashable {
-        /// A possible token of this gateway. It names this record.
+        /// The token may be valid. This is the key of its record.
         case record(RecordKey)
-        /// A token made under a secret that is not accepted. It names no record here.
+        /// No accepted secret has the token's key id.
         case otherKey
-        /// Not a token of this kind: wrong length, prefix or alphabet.
+        /// Not a token of this kind: the length, prefix or alphabet is wrong.
         case malformed
     }
 
-    /// The keys of all accepted secrets. The first key makes tokens. Each key finds the records of tokens with its id.
+    /// The keys of all accepted secrets. The first key makes tokens; every key finds records.
     let keys: [Key]
 
-    /// Derives peppers and key ids from the gateway's secrets (RFC 5869). Tokens are made under `current`. Tokens made
-    /// under one of `accepted` are still found. If two secrets have the same `keyID`, the earlier one is used.
+    /// Derives peppers and key ids from the gateway's secrets (RFC 5869). If two secrets have the same key id, the
+    /// first one is used.
+    ///
+    /// - Parameters:
+    ///   - current: The secret under which tokens are made.
+    ///   - accepted: Earlier secrets, under which tokens are still found.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
@@ -57,20 +59,20 @@ package struct TokenAuthority: Sendable {
 
     /// Returns the two base64url characters that identify the secret in tokens. They do not reveal the secret.
     ///
-    /// They carry twelve bits, so one in 4096 pairs of secrets has equal ids. A new secret must not have the id of its
-    /// predecessor: the tokens of the predecessor would not be found.
+    /// The characters carry twelve bits, so one in 4096 pairs of secrets has equal ids. A new secret needs another id
+    /// than its predecessor: otherwise, tokens of the predecessor are not found.
     package static func keyID(of secret: Secret) -> String {
         let id = HKDF(secret: secret.bytes).bytes(for: "sallyport key id 1", count: 2)
         return String(Base64URL.encode(id).prefix(Self.keyIDLength))
     }
 
-    /// Makes a lineage, for a sign-in that continues no earlier session.
+    /// Makes a new random lineage for a sign-in.
     package func newLineage() -> Lineage {
-        // Eight bytes are eleven characters; the first ten carry 60 random bits.
+        // Eight bytes are eleven characters. The first ten carry 60 random bits.
         Lineage(tag: String(Random.base64URL(8).prefix(Self.tagLength)))
     }
 
-    /// Makes a token of the lineage, and the key of the token's record. The token is shown once, to its user.
+    /// Makes a token of the lineage, and the key of the token's record.
     package func make(_ kind: TokenKind, in lineage: Lineage) -> (token: Secret, key: RecordKey) {
         self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.current)
     }
@@ -100,8 +102,8 @@ package struct TokenAuthority: Sendable {
         return (Secret(token), RecordKey(kind: kind.record, lineage: lineage, digest: digest))
     }
 
-    /// Finds the record that `token` names. A token that is malformed or of no accepted secret costs no hash and no
-    /// store call.
+    /// Finds the record of `token`. A malformed token, or a token of no accepted secret, costs no hash and no store
+    /// call.
     package func read(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Reading {
         guard Self.isWellFormed(kind, token) else { return .malformed }
         guard let secret = self.secret(of: token) else { return .otherKey }
@@ -121,17 +123,17 @@ package struct TokenAuthority: Sendable {
         token.withUnsafeBytes { self.readSession($0) }
     }
 
-    /// Finds the record that a token in an array names.
+    /// Finds the record of a token in an array.
     package func read(_ kind: TokenKind, _ token: [UInt8]) -> Reading {
         token.withUnsafeBytes { self.read(kind, $0) }
     }
 
-    /// Returns the key of the record that `token` names; `nil` if it is not a token of this gateway.
+    /// Returns the key of the record of `token`; `nil` if this is not a token of the gateway.
     package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
         if case .record(let key) = self.read(kind, token) { key } else { nil }
     }
 
-    /// Returns the secret named by the key id of a well-formed token; `nil` if no accepted secret has this id.
+    /// Returns the secret that a well-formed token's key id names; `nil` if no accepted secret has this id.
     func secret(of token: some Collection<UInt8>) -> Key? {
         let id = token.dropFirst(Self.prefixLength).prefix(Self.keyIDLength)
         return self.keys.first { id.elementsEqual($0.id) }
@@ -149,8 +151,8 @@ package struct TokenAuthority: Sendable {
         "ses_" + Base64URL.encode(random)
     }
 
-    /// Makes an id for one attempt to use or replace a record. No other gateway makes the same id. The id is not
-    /// secret, so only its part for the process is random. That part is made once.
+    /// Makes an id for one attempt to use or replace a record, unique across all gateways. The id is not secret: it is
+    /// a counter after a random part that is made once per process.
     package func newAttempt() -> AttemptID {
         let number = Self.attempts.wrappingAdd(1, ordering: .relaxed).newValue
         return withUnsafeBytes(of: number.bigEndian) { AttemptID(value: Base64URL.encode(Self.process + $0)) }

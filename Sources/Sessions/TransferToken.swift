@@ -1,9 +1,9 @@
 package import Vocabulary
 
-/// The record of a session-transfer token. It exists until the token is used, burned or expired.
+/// The record of a session-transfer token, until the token is used, burned or expired.
 package struct TransferToken: Sendable, Hashable {
-    /// The native session from which the token was minted. The web session copies its identity and authentication. In a
-    /// delegated token, this session names the actor and expires no later than the actor's session.
+    /// The native session from which the token was minted. In a delegated token, this copy also names the actor, and
+    /// expires no later than the actor's session.
     package var parent: Session
     package var parentKey: RecordKey
     package var clientID: String
@@ -36,11 +36,13 @@ package struct TransferToken: Sendable, Hashable {
 }
 
 extension TransferToken {
-    /// The subject of the person who acts for the user in the session that the token makes; `nil` if nobody does.
+    /// The subject of the person who acts for the user (delegated token); `nil` if nobody does.
     package var actor: String? { self.parent.actor }
 
-    /// Returns the source of the session that the token makes: the native session as it is now. In a delegated token,
-    /// the source also names the actor, and ends no later than the actor's own session.
+    /// Returns the native session as the web session copies it. A delegated token adds the actor, and limits the expiry
+    /// to the actor's session.
+    ///
+    /// - Parameter parent: The native session as it is now.
     package func source(_ parent: Session) -> Session {
         guard let actor = self.actor else { return parent }
         var source = parent
@@ -54,7 +56,7 @@ extension TransferToken: SingleUseRecord {
     package static var kind: RecordKind { .transfer }
     /// The longest `handoff.lifetime`.
     package static var longestLife: Duration { .seconds(300) }
-    /// A transfer token contains a whole session, with all traits from the provider.
+    /// A transfer token contains a whole session with all traits from the provider, so it may have up to 1 MiB.
     package static var sizeLimit: Int { 1 << 20 }
     package static var isReadWithParent: Bool { true }
 

@@ -1,31 +1,30 @@
 package import NIOCore
 package import Vocabulary
 
-/// A provider that knows all of its users, so that it can report that a user is gone. It is asked wherever a session is
-/// read. The session of a user who is gone is treated as ended, and is live again if the user comes back.
+/// A provider that knows all of its users. It is asked wherever a session is read. If the user is gone, the session is
+/// treated as ended. It is live again if the user comes back.
 package protocol UserDirectory: Sendable {
-    /// Reports whether the session began at this provider and its user is no longer one of the provider's users.
+    /// Reports whether the session is of this provider and its user is no longer in the directory.
     func hasLostUser(of session: Session) -> Bool
 
-    /// Returns the session with the user's current traits. `nil` if the session has the current traits, or if they are
-    /// unknown until the provider is asked.
+    /// Returns the session with the user's current traits; `nil` if the session has them already, or if the directory
+    /// does not know the current traits.
     func update(of session: Session) -> Session?
 
-    /// Reports whether the session began with a password that the user no longer has, because other settings took
-    /// effect while the password was being checked. It is asked once, after the session was written. A change of a
-    /// password ends the user's sessions only after this returns true.
+    /// Reports whether the user's password changed while the sign-in was checking it. Asked once for each sign-in,
+    /// after the session was written. The change must show here before sessions of the former password are ended.
     func hasFormerPassword(_ session: Session) -> Bool
 
-    /// Returns the reason why the session is treated as ended: its user is gone (`session.user_gone`), or the client
-    /// that has its token is gone (`session.client_gone`). `nil` if the session is valid.
+    /// Returns why the session is treated as ended: `session.user_gone` or `session.client_gone`. `nil` if the session
+    /// is valid.
     func loss(of session: Session) -> Reason?
 }
 
 extension UserDirectory {
-    /// Returns `nil`, for directories without traits.
+    /// Returns `nil`, because most directories have no traits.
     package func update(of session: Session) -> Session? { nil }
 
-    /// Reports false, for directories without passwords.
+    /// Returns false, because most directories have no passwords.
     package func hasFormerPassword(_ session: Session) -> Bool { false }
 
     package func loss(of session: Session) -> Reason? {
@@ -33,29 +32,28 @@ extension UserDirectory {
     }
 }
 
-/// Knows the OAuth clients. It is asked wherever something is read that was issued to a client. Whatever a client got
-/// before it was deleted is treated as ended, even if a new client is created with its id.
+/// Knows the OAuth clients. It is asked wherever a client's session or token is read. When a client is deleted,
+/// everything that it got is treated as ended, even if a new client gets the same id.
 package protocol ClientDirectory: Sendable {
-    /// Reports whether the realm has had the client continuously since `time`.
+    /// Reports whether the client has existed in the realm without interruption since `time`.
     func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool
 
     /// Reports whether the realm's client may create session-transfer tokens.
     func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool
 }
 
-/// The users of one or several realms. The user of a session of any other realm is treated as gone. So hosts that serve
-/// some providers accept no session of another provider, however the token reached them.
+/// The users of one or several realms. A session of any other realm is treated as ended (`session.user_gone`).
 package struct RealmUsers: UserDirectory {
-    /// A realm and the directory of its users. The directory is `nil` if the provider cannot report its users.
+    /// A realm and the directory of its users; `nil` if the provider has no directory.
     private struct Member: Sendable {
         let realm: Realm
         let users: (any UserDirectory)?
     }
 
-    /// The realms, in the order of the hosts' settings.
+    /// The realms, in the order of the settings.
     package let realms: Realms
     private let members: [Member]
-    /// Knows the clients that have tokens of these users; `nil` if no client is ever gone.
+    /// Knows the clients of these users; `nil` if clients are never deleted.
     private let clients: (any ClientDirectory)?
 
     package init(
@@ -68,7 +66,7 @@ package struct RealmUsers: UserDirectory {
         self.clients = clients
     }
 
-    /// Creates the union of these directories, with the clients of the first directory. There must be at least one.
+    /// Creates the union of these directories, with the clients of the first one. There must be at least one.
     package init(together others: [RealmUsers]) {
         self.members = others.flatMap(\.members)
         self.realms = Realms(self.members.map(\.realm))
@@ -98,7 +96,7 @@ package struct RealmUsers: UserDirectory {
         return .sessionClientGone
     }
 
-    /// Reports whether one of the realms has had the client continuously since `time` (`ClientDirectory`).
+    /// Reports whether the client has existed in one of the realms without interruption since `time`.
     package func hasKept(_ clientID: String, since time: UnixTime) -> Bool {
         self.clients.map { clients in
             self.members.contains { clients.hasKept(clientID, of: $0.realm, since: time) }
@@ -107,8 +105,8 @@ package struct RealmUsers: UserDirectory {
 }
 
 extension Session {
-    /// The client that has the session's token or its refresh tokens. `nil` for a browser, and for an app that is not a
-    /// client. A web session that a client's token made belongs to the browser.
+    /// The client that has the session's token or its refresh tokens; `nil` for a web session, and for an app that is
+    /// not a client.
     package var holder: String? { self.kind == .native ? self.clientID : nil }
 }
 
@@ -121,9 +119,9 @@ extension Stored where Record == Session {
 }
 
 extension SessionStore {
-    /// Returns the live session under `key`. `nil` if it does not exist, or if its user or client is gone.
+    /// Returns the live session under `key`; `nil` if it does not exist, or if its user or client is gone.
     ///
-    /// - Parameter directory: Knows users and clients; `nil` if no user or client is ever gone.
+    /// - Parameter directory: Knows users and clients; `nil` if neither is ever deleted.
     package func session(
         _ key: RecordKey,
         in directory: (any UserDirectory)?,

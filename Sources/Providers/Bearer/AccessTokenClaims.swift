@@ -3,40 +3,38 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The claims of an access token. They come from the token itself (RFC 9068 2.2) or from an introspection endpoint (RFC
-/// 7662 2.2), with equal names.
+/// The claims of an access token, from the token itself (RFC 9068 2.2) or from an introspection answer (RFC 7662 2.2).
 struct AccessTokenClaims: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     static let leeway = Duration.seconds(60)
-    /// The maximum number of scopes that are kept.
+    /// The maximum number of stored scopes.
     private static let mostScopes = 256
     private static let longestName = 256
 
     /// The requirements for a token.
     struct Demands: Sendable {
-        /// The recipients that a token may be for.
+        /// The accepted recipients of a token.
         enum Recipients: Sendable {
             /// `aud` must contain one of these audiences.
             case audiences([String])
-            /// `client_id` must be one of these ids. If the token has `aud`, `aud` must contain one of these ids, too:
-            /// a recipient that `aud` does not list must reject the token (RFC 7519 4.1.3).
+            /// `client_id` must be one of these ids. If `aud` is present, it must contain one of them, too (RFC 7519
+            /// 4.1.3).
             case clientIDs([String])
-            /// The token's client must be one of these clients, because no other client may use a refresh token.
+            /// The client of the token must be one of these clients (for refresh tokens).
             case clients([String])
         }
 
-        /// The required `iss`. `nil` to accept any issuer, or none.
+        /// The required `iss`; `nil` to accept any.
         var issuer: String?
         var recipients: Recipients
-        /// True if `iss` and `exp` must be present, as in a signed token. An introspection endpoint knows them and may
-        /// omit them.
+        /// True if `iss` and `exp` are required, as in signed tokens. Introspection endpoints may omit them.
         var isComplete: Bool
     }
 
     let claims: JWTClaims
     let mapping: ClaimsMapping
 
-    /// Checks the token's issuer, recipient and times, and that the gateway understands its `cnf`.
+    /// Checks issuer, recipient and times, and rejects a `cnf` that the gateway cannot check.
     ///
     /// - Throws: The reason for the refusal.
     func check(_ demands: Demands, now: UnixTime) throws(Reason) {
@@ -71,10 +69,10 @@ struct AccessTokenClaims: Sendable {
     /// Returns whether `aud` contains one of these names.
     private func names(one names: [String]) -> Bool { self.claims.audience.contains { $0.isExactlyOne(of: names) } }
 
-    /// Returns the token that the claims describe.
+    /// Returns the token with its user.
     ///
     /// - Parameter admission: The rule for who may sign in.
-    /// - Throws: `ClaimsError` if the claims do not describe a user.
+    /// - Throws: `ClaimsError` if the claims contain no usable user.
     func known(
         expiresAt: UnixTime,
         cacheLifetime: Duration,
@@ -112,7 +110,7 @@ struct AccessTokenClaims: Sendable {
         var scopes: [String] = []
         scopes.reserveCapacity(8)
         for var text in claims.texts(at: ["scope"]) + claims.texts(at: ["scp"]) {
-            // Bytes are faster to split than characters.
+            // Bytes are split faster than characters.
             text.withUTF8 { bytes in
                 for part in bytes.split(separator: UInt8(ascii: " ")) where scopes.count < Self.mostScopes {
                     let scope = String(decoding: part, as: UTF8.self)
@@ -123,7 +121,7 @@ struct AccessTokenClaims: Sendable {
         return scopes
     }
 
-    /// Returns the client that the token was issued to.
+    /// Returns the client to which the token was issued; `nil` if no claim names one.
     private static func client(_ claims: UserClaims) -> String? {
         let name = claims.text(at: "client_id") ?? claims.text(at: "azp") ?? claims.text(at: "cid")
         return name.flatMap { $0.isPlain(upTo: Self.longestName) ? $0 : nil }
@@ -131,7 +129,7 @@ struct AccessTokenClaims: Sendable {
 }
 
 extension AccessTokenClaims.Demands.Recipients {
-    /// - Parameter claim: The claim that contains the audiences.
+    /// - Parameter claim: The claim that names the recipient.
     init(_ audiences: [String], in claim: AudienceClaim) {
         switch claim {
         case .audience: self = .audiences(audiences)

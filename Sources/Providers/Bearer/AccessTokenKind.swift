@@ -2,19 +2,19 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// Distinguishes access tokens from other tokens that the issuer signs with its keys. An id_token must never pass as an
-/// access token (RFC 9068 4, RFC 8725 3.11): a client gets it, and may pass it on to anyone.
+/// Tells access tokens from other tokens of an issuer, which have the same keys. An id_token must not be accepted as an
+/// access token (RFC 9068 4, RFC 8725 3.11): its client may pass it on to anyone.
 ///
 /// - `typ: at+jwt` marks an access token (RFC 9068 2.1). Any other `typ` except `JWT` marks another kind.
-/// - Most providers write `JWT` or nothing. Then the claims decide:
-///   - If a provider states the kind in a claim (Keycloak's `typ`, Cognito's `token_use`), this claim decides.
-///   - Tokens with `nonce`, `at_hash`, `c_hash` or `s_hash` (id_tokens) or `events` (logout tokens) are rejected.
-///   - If `aud` lacks the gateway's own client, the token is not an id_token for this client (OpenID Connect Core 2).
-///     The accepted audiences are apps, so the token is not an id_token for another client either.
-///   - If `aud` contains the gateway's own client, the token must have a claim that only access tokens have: `scope`,
-///     `scp`, `client_id` (`cid` at Okta, `appid` at Entra), or an `azp` that is not in `aud`.
+/// - Without `typ` or with `JWT`, which most providers use, the claims decide:
+///   - A claim with the kind decides alone (Keycloak's `typ`, Cognito's `token_use`).
+///   - `nonce`, `at_hash`, `c_hash` and `s_hash` mark id_tokens, and `events` marks logout tokens.
+///   - If `aud` lacks the gateway's client, the token is accepted: id_tokens have their client in `aud` (OpenID Connect
+///     Core 2), and the accepted audiences are apps.
+///   - If `aud` contains the gateway's client, the token needs a claim of access tokens: `scope`, `scp`, `client_id`
+///     (`cid` at Okta, `appid` at Entra), or an `azp` that is not in `aud`.
 struct AccessTokenKind: Sendable {
-    /// The client that users sign in with. `nil` if users cannot sign in.
+    /// The gateway's client at the issuer; `nil` if users cannot sign in there.
     let clientID: String?
 
     func accepts(_ token: JWS, _ claims: JWTClaims) -> Bool {

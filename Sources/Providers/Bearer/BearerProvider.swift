@@ -5,12 +5,12 @@ package import Vocabulary
 /// Verifies access tokens that an OpenID issuer signs (RFC 9068), with the issuer's keys.
 package struct BearerProvider: TokenProvider {
     /// The time after which a token in use is verified again, because the issuer may have withdrawn its key. Key sets
-    /// are read again at this age, too.
+    /// are fetched again after the same time.
     private static let verdictLifetime = Duration.seconds(600)
 
     private let issuer: OpenIDIssuer
     private let demands: AccessTokenClaims.Demands
-    /// The accepted algorithms. HMACs are excluded: anyone who can verify one can also make it.
+    /// The accepted algorithms. HMACs are excluded: the key that verifies an HMAC also makes one.
     private let algorithms: Set<JWSAlgorithm>
     private let kind: AccessTokenKind
     private let mapping: ClaimsMapping
@@ -18,7 +18,7 @@ package struct BearerProvider: TokenProvider {
     private let clock: Clock
     package let configuration: String
 
-    /// Creates the provider. `nil` if no audience is configured, because no access token is accepted then.
+    /// Creates the provider; `nil` if no audience is configured, so that no access token is accepted.
     package init?(_ settings: OpenIDSettings, issuer: OpenIDIssuer, clock: Clock) {
         guard !settings.audiences.isEmpty else { return nil }
         self.issuer = issuer
@@ -61,9 +61,8 @@ package struct BearerProvider: TokenProvider {
             }
             return self.judge(verified)
         } catch {
-            // This includes `unsought`: the token names an unknown key, but the keys were read within the last half
-            // minute and must not be fetched now. Issuers publish a key before they sign with it, and anybody can
-            // invent a key.
+            // `unsought`: the key is unknown, but the keys were fetched within the last half minute. The token is
+            // rejected, because issuers publish a key before they use it, and anybody can invent a key id.
             return .unknown(.credentialInvalidToken)
         }
     }
@@ -81,7 +80,7 @@ package struct BearerProvider: TokenProvider {
         } catch {
             return .unknown(error)
         }
-        // Every gateway accepts the token until its expiry plus the leeway, on the gateway's clock.
+        // The token is accepted until its expiry plus the leeway, as the check above allows.
         let end = (claims.expiresAt ?? now).advanced(by: AccessTokenClaims.leeway)
         let known = try? access.known(
             expiresAt: end,

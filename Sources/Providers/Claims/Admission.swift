@@ -1,19 +1,19 @@
 package import Settings
 import Vocabulary
 
-/// The rule for who may sign in. If emails or domains are listed, the user's email address must be verified, and the
-/// address or its domain must be listed. If groups are listed, one of the user's groups must be listed. Without lists,
-/// everybody is admitted.
+/// The rule for who may sign in (`allow`). If emails or domains are listed, the user's address must be verified, and it
+/// or its domain must be listed. If groups are listed, the user must be in one of them. Without lists, every user may
+/// sign in.
 package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]
     private let emailVerified: [String]
-    /// True if `emailVerified` applies to `email`.
+    /// True if the provider's `email_verified` is trusted.
     private let isEmailVouchedFor: Bool
     private let groups: ClaimSettings.Trait
 
-    /// - Parameter claims: The paths of the traits `email`, `email_verified` and `groups`. For a trait without a path,
-    ///   the claim with the trait's name is used.
+    /// - Parameter claims: The paths of the traits `email`, `email_verified` and `groups`. A trait without a path is
+    ///   the claim of the same name.
     package init(_ settings: AdmissionSettings, _ claims: ClaimSettings) {
         self.settings = settings
         self.email = claims.path(ofTrait: "email")
@@ -22,16 +22,16 @@ package struct Admission: Sendable {
         self.groups = claims.trait("groups")
     }
 
-    /// Returns why the user may not sign in. `nil` if the user may.
+    /// Returns why the user may not sign in; `nil` if the user may.
     package func refusal(_ claims: UserClaims) -> String? {
         self.refusalOfEmail(claims) ?? self.refusalOfGroups(claims)
     }
 
-    /// Returns the user that the claims describe, if the user may sign in.
+    /// Returns the user in the claims.
     ///
     /// - Parameters:
-    ///   - fallback: The authentication method if the provider states none.
-    ///   - unusable: The reason to throw if the claims do not describe a user.
+    ///   - fallback: The authentication method if the claims state none.
+    ///   - unusable: The reason if the claims contain no usable user.
     /// - Throws: `signin.not_allowed`, or `unusable`.
     func user(
         _ subject: String,
@@ -49,8 +49,7 @@ package struct Admission: Sendable {
         }
     }
 
-    /// Returns why the user may not sign in, whatever missing claims would say. `nil` if the user may sign in, or if a
-    /// missing claim could decide.
+    /// Returns why the user may not sign in; `nil` if the user may, or if a missing claim could decide.
     func certainRefusal(_ claims: UserClaims) -> String? {
         let saysEmail =
             claims.value(at: self.email) != nil && claims.value(at: self.emailVerified, beside: self.email) != nil
@@ -79,6 +78,6 @@ package struct Admission: Sendable {
         return isListed ? nil : "none of the user's groups is in allow.groups"
     }
 
-    /// Returns whether the claim is true. Some providers write it as the text `true`.
+    /// Returns whether the claim is true. Some providers send the text `true`.
     private static func isTrue(_ value: JSONValue?) -> Bool { value == .bool(true) || value == .string("true") }
 }

@@ -2,20 +2,20 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Makes an identity from a provider's claims, as the settings say.
+/// Maps a provider's claims to an identity, as configured in `claims`.
 package final class ClaimsMapping: Sendable {
     /// The maximum length of a subject in bytes (OpenID Connect Core 2: `sub`).
     private static let longestSubject = 255
-    /// The maximum size of one trait in bytes. Traits are kept in memory with each session.
+    /// The maximum size of one trait in bytes. Every session holds its traits in memory.
     private static let largestTrait = 16_384
     private static let largestTraits = 32_768
-    /// The maximum number of authentication methods that are kept.
+    /// The maximum number of stored authentication methods.
     private static let mostMethods = 16
     private static let longestMethod = 64
 
     private let settings: ClaimSettings
     private let names: SubjectNames
-    /// The patterns of the groups that are kept. Empty for all groups.
+    /// The patterns of `claims.groups_only`; empty to store all groups.
     private let groupsOnly: [GlobPattern]
 
     package init(_ settings: ClaimSettings, names: SubjectNames = SubjectNames()) {
@@ -24,7 +24,7 @@ package final class ClaimsMapping: Sendable {
         self.groupsOnly = settings.groupsOnly.map(GlobPattern.init)
     }
 
-    /// Returns whether a configured trait has no value yet, so that another document may add it.
+    /// Returns whether a configured trait has no value in these claims.
     package func lacksTraits(_ claims: UserClaims) -> Bool {
         self.settings.traits.contains { trait in
             self.value(of: trait, claims) == nil && (trait.name != "email_verified" || self.settings.vouchesForEmail)
@@ -40,8 +40,8 @@ package final class ClaimsMapping: Sendable {
         return try Self.subject(value)
     }
 
-    /// Returns a subject that is safe in fields, logs and keys. An integer becomes its text. A number that is not a
-    /// 64-bit integer would lose digits and is refused.
+    /// Returns a subject that is safe in headers, logs and keys. An integer becomes its text. Other numbers are
+    /// rejected, because they may have lost digits.
     package static func subject(_ value: JSONValue) throws(ClaimsError) -> String {
         let text: String
         switch value {
@@ -79,7 +79,7 @@ package final class ClaimsMapping: Sendable {
         return name
     }
 
-    /// Returns the size of the value as JSON, in bytes. Most traits are texts without escapes, which need no encoding.
+    /// Returns the size of the value as JSON in bytes. Texts without escapes are not encoded to find it.
     private static func size(of value: JSONValue) -> Int {
         if let text = value.string,
             text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
@@ -98,8 +98,7 @@ package final class ClaimsMapping: Sendable {
         }
     }
 
-    /// Returns the groups that match `claims.groups_only`, before limits apply. `nil` for a single group without a
-    /// match.
+    /// Returns the groups that match `claims.groups_only`; `nil` for a single group that does not match.
     private func kept(_ groups: JSONValue) -> JSONValue? {
         guard case .array(let elements) = groups else { return self.matters(groups) ? groups : nil }
         return .array(elements.filter(self.matters))
@@ -109,11 +108,11 @@ package final class ClaimsMapping: Sendable {
         group.scalarText.map { name in self.groupsOnly.contains { $0.matches(name) } } ?? false
     }
 
-    /// Returns the user that the claims describe.
+    /// Returns the user in the claims.
     ///
     /// - Parameters:
-    ///   - fallback: The authentication method if the provider states none.
-    ///   - now: The latest possible time of authentication. It replaces a later time in the claims.
+    ///   - fallback: The authentication method if the claims state none.
+    ///   - now: The latest possible time of the authentication. A later time in the claims is replaced by it.
     package func authentication(
         _ subject: String,
         _ claims: UserClaims,
@@ -128,22 +127,22 @@ package final class ClaimsMapping: Sendable {
         )
     }
 
-    /// Returns the highest level that is configured for a value of `acr` or `amr`, or `aal1` if no level is.
+    /// Returns the highest level that is configured for a value of `acr` or `amr`; otherwise `aal1`.
     package func level(_ claims: UserClaims) -> AssuranceLevel {
         self.settings.levels.filter { level in
             claims.texts(at: [level.claim.rawValue]).contains { $0.isExactly(level.value) }
         }.map(\.level).max() ?? .aal1
     }
 
-    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` without such claims.
+    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if there are none.
     package func methods(_ claims: UserClaims, fallback: String) -> [String] {
         let methods = claims.texts(at: ["amr"]).filter { $0.isPlain(upTo: Self.longestMethod) }
         return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.mostMethods))
     }
 }
 
-/// The reason why claims do not describe an identity.
+/// The reason why claims contain no usable user.
 package struct ClaimsError: Error, Sendable, Hashable {
-    /// The text for logs, without a claim's value.
+    /// The text for logs. It contains no value of a claim.
     package var detail: String
 }

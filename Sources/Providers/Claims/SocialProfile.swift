@@ -1,8 +1,7 @@
 package import Vocabulary
 
-/// A user's profile that an app states (`user_profile`), because the provider gives it only to the app. Nobody has
-/// verified the profile. Apple states a name at the first sign-in only, and Facebook's session-info token states
-/// nothing.
+/// A user's profile in an app's request (`user_profile`), which nobody has verified. Apple gives a name to the app
+/// only, at the first sign-in. Facebook's session-info token contains no name.
 package struct SocialProfile: Sendable, Hashable {
     /// The maximum size of a profile in bytes.
     private static let largest = 8192
@@ -15,16 +14,15 @@ package struct SocialProfile: Sendable, Hashable {
     package let name: String?
     package let email: String?
 
-    /// Reads a JSON object, or a text that contains a JSON object. Ignores unknown members, null and empty texts.
+    /// Reads a JSON object, or a text that contains one. Ignores unknown members, null and empty texts.
     ///
-    /// The names are in `given_name`, `family_name` and `name`, or in `name.firstName` and `name.lastName`, as Auth0's
-    /// SDKs write Apple's names.
+    /// The names are `given_name`, `family_name` and `name`, or `name.firstName` and `name.lastName` (Auth0's SDKs).
     package init(_ value: JSONValue) throws(SocialProfileError) {
         let members = try Self.members(of: value)
         let parts = members["name"]
         var name: String?
         if case .object? = parts {
-            // `firstName` and `lastName` make the whole name below.
+            // The name is joined from `firstName` and `lastName` below.
         } else {
             name = try Self.text(parts, "name", upTo: 2 * Self.longestName)
         }
@@ -37,7 +35,7 @@ package struct SocialProfile: Sendable, Hashable {
         self.email = try Self.address(members["email"])
     }
 
-    /// The profile as claims. The address is unverified, whatever the app says in `email_verified`.
+    /// The profile as claims. `email_verified` is always false, because the app may state any address.
     var claims: JSONValue {
         var members = self.nameMembers
         members["email"] = self.email.map(JSONValue.string)
@@ -45,7 +43,7 @@ package struct SocialProfile: Sendable, Hashable {
         return .object(members)
     }
 
-    /// The names only, as claims.
+    /// The names of the profile, as claims.
     var names: JSONValue { .object(self.nameMembers) }
 
     private var nameMembers: [String: JSONValue] {
@@ -95,7 +93,7 @@ package struct SocialProfile: Sendable, Hashable {
     }
 }
 
-/// The fault of a `user_profile`, as words to follow that name. The words do not quote the profile.
+/// The fault of a `user_profile`. The text follows that name in a message, and quotes nothing of the profile.
 package struct SocialProfileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -1,15 +1,15 @@
 import Settings
 import Vocabulary
 
-/// Lists that a provider writes into one text.
+/// Reads lists that a provider writes into one text.
 enum TextList {
-    /// Returns the elements of a text, without surrounding white space and without empty elements.
+    /// Returns the elements of the text without surrounding white space. Empty elements are left out.
     static func elements(of text: String, _ form: ClaimSettings.TextListForm) -> [String] {
         switch form {
         case .space: return text.split(whereSeparator: \.isWhitespace).map(String.init)
         case .comma:
             let trimmed = Self.trimmed(text[...])
-            // `[1, 2]` is JSON too, but not a list of texts.
+            // `[1, 2]` is valid JSON, but contains no texts.
             if case .array(let elements)? = JSONText.decode(Array(trimmed.utf8), loneSurrogates: .replaced),
                 elements.contains(where: { $0.string != nil })
             {

@@ -1,9 +1,9 @@
 import Settings
 package import Vocabulary
 
-/// A provider's statements about a user, from one or several documents.
+/// A user's claims from one or several documents of a provider.
 package struct UserClaims: Sendable, Hashable {
-    /// The JSON objects. If several objects have a claim, the first object applies.
+    /// The documents, which are JSON objects. The first one with a claim decides the claim.
     private var documents: [JSONValue]
 
     package init(_ documents: [JSONValue]) {
@@ -14,18 +14,18 @@ package struct UserClaims: Sendable, Hashable {
         self.documents.append(document)
     }
 
-    /// Adds the answer of the userinfo endpoint to an id_token's claims. The answer describes the user, not this
-    /// sign-in: only the id_token says how and when the user authenticated (OpenID Connect Core 2, 5.1).
+    /// Adds a userinfo answer to the claims of an id_token, without claims about the sign-in. Userinfo describes the
+    /// user only (OpenID Connect Core 2, 5.1).
     package mutating func append(userInfo: JSONValue) {
         guard let members = userInfo.members else { return }
         self.append(.object(members.filter { !Self.ofSignIn.contains($0.key) }))
     }
 
-    /// The claims that describe a sign-in (OpenID Connect Core 2).
+    /// The claims about how and when the user signed in (OpenID Connect Core 2).
     static let ofSignIn: Set<String> = ["acr", "amr", "auth_time"]
 
-    /// Returns the value at a path of member names. In a list, a name applies to each element (`JSONValue.value`).
-    /// `nil` if the value is absent or null.
+    /// Returns the value at a path of member names; `nil` if it is absent or null. In a list, a name applies to each
+    /// element (`JSONValue.value`).
     package func value(at path: [String]) -> JSONValue? {
         for document in self.documents {
             if let value = document.value(at: path), value != .null { return value }
@@ -33,8 +33,8 @@ package struct UserClaims: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the value at `path`, only from documents that contain the applicable value at `other`. `nil` if `other`
-    /// has no value. A verification in one document says nothing about an email address in another document.
+    /// Returns the value at `path` from the documents that contain the value at `other`; `nil` if there is none. So a
+    /// document's `email_verified` applies only to its own `email`.
     package func value(at path: [String], beside other: [String]) -> JSONValue? {
         guard let companion = self.value(at: other) else { return nil }
         if self.documents.count == 1 { return self.value(at: path) }
@@ -42,8 +42,8 @@ package struct UserClaims: Sendable, Hashable {
             .value(at: path)
     }
 
-    /// Returns the value of a trait. If the trait is configured so, a text becomes a list, or an object becomes the
-    /// list of its member names. `nil` if the value is absent or null.
+    /// Returns the value of a trait; `nil` if it is absent or null. If the trait is configured so, a text is split into
+    /// a list, or an object becomes the list of its member names.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)
         if trait.takesNames { return value?.names }
@@ -51,13 +51,13 @@ package struct UserClaims: Sendable, Hashable {
         return .array(TextList.elements(of: text, form).map { .string($0) })
     }
 
-    /// Returns the elements of a list trait, or its single value, as headers and rules use them.
+    /// Returns the elements of a list trait, or its single value, as texts.
     func texts(of trait: ClaimSettings.Trait) -> [String] { self.value(of: trait)?.scalarTexts ?? [] }
 
     /// Returns the text at a path.
     package func text(at path: String...) -> String? { self.value(at: path)?.string }
 
-    /// Returns the texts of a list, or the single text, at a path. Other elements are left out.
+    /// Returns the texts at a path: the elements of a list, or a single text. Other values are left out.
     package func texts(at path: [String]) -> [String] {
         switch self.value(at: path) {
         case .array(let elements): elements.compactMap(\.string)
@@ -66,7 +66,7 @@ package struct UserClaims: Sendable, Hashable {
         }
     }
 
-    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate). `nil` before 1970 and after 9999.
+    /// Returns the time at a path, in seconds since 1970 (NumericDate, RFC 7519 2); `nil` if it is not in 1970 to 9999.
     package func time(at path: String...) -> UnixTime? {
         let seconds: Double
         switch self.value(at: path) {
@@ -79,8 +79,8 @@ package struct UserClaims: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// The names of an object's members, or of the members of a list's objects, sorted and each once. Members that are
-    /// null or false are left out. `nil` for anything else.
+    /// The member names of an object, or of all objects in a list, sorted and without duplicates; `nil` for other
+    /// values. Members that are null or false are left out.
     fileprivate var names: JSONValue? {
         let objects: [JSONValue]
         switch self {

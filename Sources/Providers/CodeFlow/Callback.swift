@@ -1,14 +1,14 @@
 import Vocabulary
 
-/// Reads the parameters that a browser brings back from a provider's authorization endpoint (RFC 6749 4.1.2).
+/// Reads the parameters of a callback from a provider's authorization endpoint (RFC 6749 4.1.2).
 enum Callback {
-    /// The maximum length in bytes of a code that is passed on.
+    /// The maximum length of a code in bytes.
     private static let longestCode = 4096
 
     /// Returns the authorization code.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer. If `iss` is present, it must equal this issuer. `nil` to ignore `iss`.
+    ///   - issuer: The provider's issuer, which `iss` must equal if it is present; `nil` to ignore `iss`.
     ///   - demandsIssuer: True if `iss` must be present, because the provider announces it (RFC 9207 2.4).
     static func code(
         _ parameters: [(name: String, value: String)],
@@ -40,9 +40,9 @@ enum Callback {
         let reason: Reason
         switch error {
         case "access_denied": reason = .signInCancelled
-        // Apple's `user_cancelled_authorize`, LinkedIn's `user_cancelled_login`.
+        // Apple sends `user_cancelled_authorize`, LinkedIn `user_cancelled_login`.
         case let error where error.hasPrefix("user_cancelled"): reason = .signInCancelled
-        // Keycloak's answer to a user who took too long at its page. Keycloak itself works.
+        // Keycloak sends this if the user took too long at its page. It is no outage.
         case "temporarily_unavailable" where description == "authentication_expired":
             return NotDone(.signInStateMismatch, detail: "the sign-in expired at the provider")
         case "login_required", "interaction_required", "consent_required", "account_selection_required":

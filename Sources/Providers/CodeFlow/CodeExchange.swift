@@ -4,8 +4,8 @@ import Vocabulary
 extension ProviderTokenEndpoint {
     /// Redeems an authorization code for tokens (RFC 6749 4.1.3).
     ///
-    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449). A provider may always require it.
-    /// - Returns: The tokens, and the key that they are bound to. The key is `nil` for bearer tokens.
+    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449), even if it is not demanded.
+    /// - Returns: The tokens, and the key that they are bound to; `nil` for bearer tokens.
     func redeem(
         _ code: String,
         _ pending: PendingSignIn,
@@ -37,13 +37,13 @@ extension ProviderTokenEndpoint {
 }
 
 extension TokenFault {
-    /// True if the provider requires a proof of possession that it did not get (RFC 9449 5, 8).
+    /// True if the provider demands a DPoP proof (RFC 9449 5, 8).
     fileprivate var demandsProof: Bool {
         guard case .refused(let error) = self.cause else { return false }
         return error == "invalid_dpop_proof" || error == "use_dpop_nonce"
     }
 
-    /// The error for a sign-in that gets no tokens.
+    /// The error of the sign-in.
     fileprivate var notDone: NotDone {
         switch self.cause {
         case .refused: NotDone(.signInProviderError, detail: self.detail)
@@ -53,9 +53,9 @@ extension TokenFault {
 }
 
 extension ProviderTokenAnswer {
-    /// Returns the tokens to keep.
+    /// Returns the tokens to store.
     ///
-    /// - Parameter previous: The tokens before the refresh. They supply what the answer omits. `nil` for a sign-in.
+    /// - Parameter previous: The tokens before a refresh, which supply what the answer omits; `nil` for a sign-in.
     func kept(
         key: SigningKey?,
         requested: [String],

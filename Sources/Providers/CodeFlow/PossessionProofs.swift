@@ -3,15 +3,15 @@ import JOSE
 import Synchronization
 import Vocabulary
 
-/// Makes calls with proofs of possession (RFC 9449) to one provider's servers, and remembers the servers' nonces.
+/// Sends calls with DPoP proofs (RFC 9449) to one provider, and stores the nonces of its servers.
 final class PossessionProofs: Sendable {
-    /// The maximum length of a nonce that is accepted.
+    /// The maximum length of a nonce in bytes.
     private static let longestNonce = 512
 
-    /// Sends calls without a proof.
+    /// Sends calls that need no proof.
     let transport: any CallTransport
     private let clock: Clock
-    /// The nonces by origin. A nonce is valid for its server (RFC 9449 8.2, 9). Providers have few origins.
+    /// The last nonce of each origin (RFC 9449 8.2, 9). A provider has few origins.
     private let nonces = Mutex<[String: String]>([:])
 
     init(transport: any CallTransport, clock: Clock) {
@@ -19,9 +19,9 @@ final class PossessionProofs: Sendable {
         self.clock = clock
     }
 
-    /// Sends a call with a proof, and again if the server requires a nonce and provides it.
+    /// Sends a call with a proof. Sends it again if the server demands a nonce and supplies one.
     ///
-    /// - Parameter accessToken: The token in the call. The proof is bound to this token (`ath`).
+    /// - Parameter accessToken: The access token in the call (`ath` of the proof); `nil` if the call has none.
     func send(
         _ call: OutgoingCall,
         to url: EndpointURL,
@@ -60,7 +60,7 @@ final class PossessionProofs: Sendable {
 }
 
 extension CallAnswer {
-    /// True if the server requires a nonce (RFC 9449 8 for the token endpoint, 9 for resources).
+    /// True if the server demands a nonce (RFC 9449 8 for the token endpoint, 9 for resources).
     fileprivate var demandsNonce: Bool {
         switch self.status {
         case 400, 401:

@@ -3,13 +3,13 @@ import Cryptography
 import Settings
 import Vocabulary
 
-/// Builds requests to an authorization endpoint (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1).
+/// Makes the requests to a provider's authorization endpoint (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1).
 struct ProviderAuthorizationRequest: Sendable {
     /// The maximum length of `login_hint` in bytes.
     private static let longestHint = 320
     /// The maximum value of `max_age`, in seconds.
     private static let longestAge: Int64 = 366 * 86_400
-    /// The parameters that only the gateway sets. A configured parameter with one of these names is not sent.
+    /// The parameters that only the gateway sets. Configured parameters with these names are not sent.
     package static let reserved: Set<String> = [
         "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method", "prompt", "max_age", "acr_values", "login_hint", "request", "request_uri", "dpop_jkt",
@@ -20,12 +20,12 @@ struct ProviderAuthorizationRequest: Sendable {
     let clientID: String
     let settings: AuthorizationRequestSettings
     let usesPKCE: Bool
-    /// True if the provider supports `nonce`, `max_age`, `acr_values` and `login_hint`.
+    /// True to send `nonce`, `max_age`, `acr_values` and `login_hint`.
     let isOpenID: Bool
-    /// True if the provider is asked to answer by a form that the browser posts.
+    /// True to request the answer as a form that the browser posts.
     var answersByForm = false
 
-    /// Returns the URL for the browser, and the state that completes the sign-in.
+    /// Returns the URL for the browser, and the state of the sign-in.
     func make(_ wish: BrowserSignIn, at endpoint: EndpointURL) -> BrowserBeginning {
         let pending = PendingSignIn(
             provider: self.provider,
@@ -64,7 +64,7 @@ struct ProviderAuthorizationRequest: Sendable {
         return parameters
     }
 
-    /// Returns the requirements for a sign-in, with the smaller of the requested and configured ages in whole seconds.
+    /// Returns the requirements for a sign-in. The smaller of the requested and the configured `max_age` applies.
     func demand(of wish: BrowserSignIn) -> SignInDemand {
         let seconds = [wish.demand.maxAge, self.settings.maxAge].compactMap { $0?.components.seconds }.min()
         var demand = wish.demand
@@ -72,13 +72,12 @@ struct ProviderAuthorizationRequest: Sendable {
         return demand
     }
 
-    /// Returns the configured `acr_values` for the level, or for the lowest level above it with configured values.
+    /// Returns the configured `acr_values` of the level; if there are none, of the next higher level that has some.
     private func acrValues(_ level: AssuranceLevel) -> String? {
         AssuranceLevel.allCases.filter { $0 >= level }.compactMap { self.settings.acrValues[$0] }.first
     }
 
-    /// Returns the value of `prompt`. If the user must authenticate again, it contains `login` and not `none` (OpenID
-    /// Connect Core 3.1.2.1).
+    /// Returns the value of `prompt`. If the user must authenticate again, it contains `login` and not `none`.
     private func prompt(isAgain: Bool) -> String? {
         guard isAgain else { return self.settings.prompt }
         let others = self.settings.prompt?.split(separator: " ").map(String.init) ?? []

@@ -20,7 +20,7 @@ package struct ProviderClientAuthentication: Sendable {
     private let proof: Proof
     private let clock: Clock
 
-    /// - Throws: `ProviderSetUpError` if the method lacks its secret, or the key cannot be used.
+    /// - Throws: `ProviderSetUpError` if the secret is missing or the key cannot be used.
     package init(_ settings: ProviderClientSettings, clock: Clock) throws(ProviderSetUpError) {
         self.clientID = settings.id
         self.clock = clock
@@ -43,10 +43,10 @@ package struct ProviderClientAuthentication: Sendable {
         }
     }
 
-    /// Returns a POST of a form that authenticates the client and asks for JSON.
+    /// Returns a form POST that authenticates the client and accepts JSON.
     ///
-    /// - Parameter audience: The audience of a client assertion: the URL of the token endpoint (OpenID Connect Core 9).
-    ///   Providers agree on this value.
+    /// - Parameter audience: The audience of a client assertion: the token endpoint (OpenID Connect Core 9), for every
+    ///   endpoint.
     package func post(
         _ parameters: [(name: String, value: String)],
         to url: EndpointURL,
@@ -56,7 +56,7 @@ package struct ProviderClientAuthentication: Sendable {
         var fields = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
         switch self.proof {
         case .basic(let secret):
-            // The id and the secret are form-encoded first (RFC 6749 2.3.1).
+            // The id and the secret are form-encoded before they are joined (RFC 6749 2.3.1).
             let pair = [PercentCoding.encoded(self.clientID), Self.encoded(secret)].joined(separator: ":")
             fields.append(("authorization", "Basic " + Base64.encode(Array(pair.utf8))))
         case .post(let secret):
@@ -88,7 +88,7 @@ package struct ProviderClientAuthentication: Sendable {
     }
 }
 
-/// An error that makes a provider's settings unusable: the key, and what is wrong with its value.
+/// An error in a provider's settings. The description names the key and what is wrong with its value.
 package struct ProviderSetUpError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -98,7 +98,7 @@ package struct ProviderSetUpError: Error, Sendable, Hashable, CustomStringConver
 }
 
 extension EndpointURL {
-    /// Reads a URL that is configured under `key`.
+    /// Reads the URL that is configured under `key`.
     init(_ text: String, of key: String) throws(ProviderSetUpError) {
         do throws(EndpointURLError) {
             try self.init(text)

@@ -3,9 +3,9 @@ import Vocabulary
 
 /// A successful answer of a token endpoint (RFC 6749 5.1).
 struct ProviderTokenAnswer: Sendable, Equatable {
-    /// The maximum length of an access or refresh token in bytes. It is sent in a field or form of requests.
+    /// The maximum length of an access or refresh token in bytes.
     private static let longestToken = 16_384
-    /// The maximum lifetime in seconds. A longer lifetime is reduced to this value.
+    /// The maximum lifetime in seconds. Longer lifetimes are reduced to it.
     private static let longestLifetime: Int64 = 10 * 366 * 86_400
 
     var accessToken: Secret
@@ -13,16 +13,16 @@ struct ProviderTokenAnswer: Sendable, Equatable {
     var tokenType: String
     var idToken: Secret?
     var refreshToken: Secret?
-    /// The lifetime of the access token. `nil` if the provider does not say.
+    /// The lifetime of the access token; `nil` if the provider does not report it.
     var lifetime: Duration?
-    /// The granted scopes. `nil` if they are the requested scopes.
+    /// The granted scopes; `nil` if they are the requested scopes.
     var scopes: [String]?
 
     /// The reason why an answer has no usable tokens.
     enum Flaw: Error {
         case none, unfit, long, type
 
-        /// The text that says what the answer has or lacks.
+        /// The text for logs, which continues "the answer".
         var detail: String {
             switch self {
             case .none: "has no access_token"
@@ -39,7 +39,7 @@ struct ProviderTokenAnswer: Sendable, Equatable {
         guard text.utf8.count <= Self.longestToken else { throw .long }
         guard let accessToken = Self.token(value["access_token"]) else { throw .unfit }
         self.accessToken = accessToken
-        // Some providers of plain OAuth 2.0 omit `token_type`.
+        // Some OAuth 2.0 providers omit `token_type`.
         switch value["token_type"]?.string?.lowercased() {
         case "bearer", nil: self.tokenType = "Bearer"
         case "dpop": self.tokenType = "DPoP"
@@ -51,7 +51,7 @@ struct ProviderTokenAnswer: Sendable, Equatable {
         self.scopes = value["scope"]?.string?.split(separator: " ").map(String.init)
     }
 
-    /// Returns a token of visible ASCII (RFC 6749 A.12), so that it can be sent in a header. `nil` for any other value.
+    /// Returns a token of visible ASCII (RFC 6749 A.12); `nil` for any other value.
     private static func token(_ value: JSONValue?, upTo longest: Int = Self.longestToken) -> Secret? {
         guard let text = value?.string, (1...longest).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
@@ -59,7 +59,7 @@ struct ProviderTokenAnswer: Sendable, Equatable {
         return Secret(text)
     }
 
-    /// Returns the lifetime. Some providers write the number as a text.
+    /// Returns the lifetime. Some providers write it as a text.
     private static func lifetime(_ value: JSONValue?) -> Duration? {
         let seconds: Int64? =
             switch value {

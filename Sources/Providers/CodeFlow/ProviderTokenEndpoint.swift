@@ -4,7 +4,7 @@ import Vocabulary
 
 /// The token endpoint of a provider (RFC 6749 3.2).
 struct ProviderTokenEndpoint: Sendable {
-    /// The maximum size of an answer in bytes, enough for the longest tokens and other members.
+    /// The maximum size of an answer in bytes.
     private static let bodyLimit = 2 * JOSELimits.token
 
     let url: EndpointURL
@@ -12,9 +12,9 @@ struct ProviderTokenEndpoint: Sendable {
     let proofs: PossessionProofs
     var timeLimit: Duration = .seconds(5)
 
-    /// Requests tokens once.
+    /// Requests tokens. The request is not retried.
     ///
-    /// - Parameter key: The key that the tokens are bound to (RFC 9449). `nil` for bearer tokens.
+    /// - Parameter key: The key to bind the tokens to (RFC 9449); `nil` for bearer tokens.
     func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async throws(TokenFault) -> ProviderTokenAnswer {
         var call = await self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
@@ -33,23 +33,21 @@ struct ProviderTokenEndpoint: Sendable {
     }
 }
 
-/// The reason why a token endpoint issued no tokens.
+/// The reason why a token endpoint returned no tokens.
 struct TokenFault: Error, Sendable, Equatable {
     enum Cause: Sendable, Equatable {
-        /// An error of RFC 6749 5.2, or another negative answer.
-        ///
-        /// - Parameter error: The code. `nil` if the answer has no code.
+        /// An error of RFC 6749 5.2, or another negative answer. `error` is the code; `nil` if the answer has none.
         case refused(error: String?)
-        /// The provider is overloaded or failed, or a proxy answered in its place.
+        /// The provider is overloaded or has failed, or a proxy answered. `after` is the `Retry-After`, if any.
         case busy(after: Duration?)
         /// The request did not reach the provider.
         case unsent
-        /// The request was sent, but there is no usable answer. The provider may have acted on it.
+        /// The request was sent, but no usable answer came. The provider may have executed it.
         case lost
     }
 
     let cause: Cause
-    /// The text for logs, never a token.
+    /// The text for logs. It contains no token.
     let detail: String
 
     init(_ cause: Cause, _ detail: String) {
@@ -78,7 +76,7 @@ extension ProviderTokenAnswer {
                 }
             }
             if let error {
-                // Some providers of plain OAuth 2.0 report errors with status 200.
+                // Some OAuth 2.0 providers report errors with status 200.
                 throw TokenFault(.refused(error: error), "the token endpoint answered \(error)")
             } else if Self.isOfEndpoint(answer) {
                 throw TokenFault(.lost, "the token endpoint's answer is refused: it \(flaw)")
@@ -98,7 +96,7 @@ extension ProviderTokenAnswer {
         }
     }
 
-    /// Returns the members of the answer. The body is a form if the media type says so, otherwise a JSON object.
+    /// Returns the members of the answer: those of a form if the media type says so, otherwise those of a JSON object.
     private static func value(_ answer: CallAnswer) -> JSONValue? {
         guard answer.isType("application/x-www-form-urlencoded") else { return answer.json() }
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
@@ -106,7 +104,7 @@ extension ProviderTokenAnswer {
         return members.count == pairs.count ? .object(members) : nil
     }
 
-    /// Returns why a body has no members to read. The text continues a sentence about the body.
+    /// Returns why the body has no members, as a text that continues "the body".
     private static func flaw(_ answer: CallAnswer) -> String {
         guard !answer.isType("application/x-www-form-urlencoded") else { return "is no form, or has a field twice" }
         do throws(JSONFault) {
@@ -117,8 +115,8 @@ extension ProviderTokenAnswer {
         }
     }
 
-    /// Returns whether a body can come from the endpoint itself: a JSON object, complete or not, or a form. Otherwise a
-    /// proxy answered, for example with a maintenance page, and the request had no effect.
+    /// Returns whether the endpoint itself may have sent the body: a form or a JSON object, complete or not. Otherwise,
+    /// a proxy answered, and the request had no effect.
     private static func isOfEndpoint(_ answer: CallAnswer) -> Bool {
         answer.isType("application/x-www-form-urlencoded") || answer.body.first { $0 > 0x20 } == UInt8(ascii: "{")
     }
@@ -128,9 +126,9 @@ extension ProviderTokenAnswer {
     }
 }
 
-/// The codes in `error` (RFC 6749 4.1.2.1, 5.2).
+/// The error codes in `error` (RFC 6749 4.1.2.1, 5.2).
 enum ErrorCode {
-    /// Returns whether a text is short and plain like a code, so that it can be logged. Anyone can send any text.
+    /// Returns whether the text is short and plain enough for logs. Anyone can send any text.
     static func isPlausible(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || "_-.".utf8.contains($0) }
     }

@@ -1,14 +1,13 @@
 import JOSE
 import Vocabulary
 
-/// Exchanges a refresh token once (RFC 6749 6).
+/// Exchanges a refresh token (RFC 6749 6).
 ///
-/// The gateway that refreshes holds a lease of 15 seconds (`ProviderGrant.leaseTime`). Together, the time limits are
-/// shorter.
+/// The time limits add up to less than the gateway's lease of 15 seconds (`ProviderGrant.leaseTime`).
 struct TokenRefresh: Sendable {
-    /// The time limit for reading new claims. Without an answer by then, the claims are unchanged.
+    /// The time limit for new claims. Without them, the claims stay the same.
     static let timeForClaims: Duration = .seconds(4)
-    /// The time limit for userinfo. If userinfo is slow, time remains to apply the id_token's claims without it.
+    /// The time limit for userinfo. It leaves time to use the id_token's claims if userinfo is slow.
     static let timeForUserInfo: Duration = .seconds(3)
     private static let timeForTokens: Duration = .seconds(4)
 
@@ -16,7 +15,7 @@ struct TokenRefresh: Sendable {
     private let scopes: [String]
     private let clock: Clock
 
-    /// - Parameter scopes: The requested scopes. They apply if neither the answer nor the former tokens state scopes.
+    /// - Parameter scopes: The requested scopes, for tokens whose scopes the provider never reported.
     init(_ endpoint: ProviderTokenEndpoint, scopes: [String], clock: Clock) {
         self.endpoint = endpoint
         self.endpoint.timeLimit = Self.timeForTokens
@@ -24,7 +23,7 @@ struct TokenRefresh: Sendable {
         self.clock = clock
     }
 
-    /// Returns the answer, the new tokens to keep, and the key that they are bound to.
+    /// Returns the answer, the tokens to store, and the key that they are bound to.
     func run(
         _ tokens: ProviderTokenSet
     ) async throws(TokenFault) -> (answer: ProviderTokenAnswer, kept: ProviderTokenSet, key: SigningKey?) {
@@ -33,7 +32,7 @@ struct TokenRefresh: Sendable {
         do throws(JOSEError) {
             key = try tokens.signingKey()
         } catch {
-            // Without the key, the tokens are useless, as if the provider had ended the grant.
+            // Without their key, the tokens are useless. So this is treated as the end of the grant.
             throw TokenFault(.refused(error: "invalid_grant"), "the key of the tokens cannot be used: \(error.detail)")
         }
         let parameters: [URLQuery.Parameter] = [
@@ -46,13 +45,13 @@ struct TokenRefresh: Sendable {
 }
 
 extension ProviderRefresh {
-    /// Creates the outcome for a session that gets no new tokens.
+    /// Creates the result of a refresh without new tokens.
     init(_ fault: TokenFault) {
         switch fault.cause {
-        // GitHub's code is `bad_refresh_token`.
+        // GitHub sends `bad_refresh_token`.
         case .refused(error: "invalid_grant"), .refused(error: "bad_refresh_token"): self = .ended(detail: fault.detail)
         case .busy(let pause): self = .later(after: pause, detail: fault.detail)
-        // The gateway may be registered wrongly for a while. The user's grant is not affected.
+        // The gateway's registration may be wrong for a while. The user's grant is not affected.
         case .refused, .unsent: self = .later(after: nil, detail: fault.detail)
         case .lost: self = .ambiguous(detail: fault.detail)
         }

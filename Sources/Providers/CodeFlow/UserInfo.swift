@@ -2,7 +2,7 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// Requests claims from a provider with an access token (OpenID Connect Core 5.3).
+/// Requests the user's claims from a provider's userinfo endpoint with an access token (OpenID Connect Core 5.3).
 struct UserInfo: Sendable {
     let url: EndpointURL
     let proofs: PossessionProofs
@@ -12,7 +12,7 @@ struct UserInfo: Sendable {
     enum Answer: Sendable, Equatable {
         /// A JSON object.
         case claims(JSONValue)
-        /// A signed answer, not yet verified, for clients that are registered with `userinfo_signed_response_alg`.
+        /// A signed answer that is not verified yet, for clients registered with `userinfo_signed_response_alg`.
         case token([UInt8])
     }
 
@@ -48,7 +48,7 @@ struct UserInfo: Sendable {
         }
         if answer.isType("application/jwt") {
             let token = Array(answer.body.prefix { $0 > 0x20 })
-            // A JWE in compact form has five parts (RFC 7516 7.1).
+            // An encrypted JWT in compact form has five parts (RFC 7516 7.1).
             guard token.count(where: { $0 == UInt8(ascii: ".") }) != 4 else {
                 throw ProviderFault("the userinfo endpoint's answer is encrypted, for which there is no key")
             }

@@ -2,22 +2,22 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// Reads and judges the answers of an introspection endpoint (RFC 7662 2.2).
+/// Judges the answers of an introspection endpoint (RFC 7662 2.2).
 struct IntrospectionAnswer: Sendable {
-    /// How long an answer may be used. A token that is revoked at the provider is accepted for up to this time.
+    /// The time for which an answer is used. A token that the provider revokes is accepted for up to this time.
     static let verdictLifetime = Duration.seconds(30)
-    /// How long a session is kept if the provider states no expiry for the token. The provider is asked again anyway.
+    /// The lifetime of a session if the answer has no `exp`. The provider is asked again before that.
     private static let usualLifetime = Duration.seconds(86_400)
 
     let use: TokenUse
     let demands: AccessTokenClaims.Demands
     let mapping: ClaimsMapping
-    /// The rule for who may sign in. Refresh tokens of other users are not accepted.
+    /// The rule for who may sign in. Refresh tokens of other users are rejected.
     let admission: Admission
 
-    /// Returns the verdict in an answer: `unavailable` if RFC 7662 does not define such an answer.
+    /// Returns the verdict of an answer; `unavailable` if RFC 7662 does not define the answer.
     func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
-        // 401 and 403 mean that the gateway's own credentials are not accepted (RFC 7662 2.3).
+        // 401 and 403 reject the gateway's own credentials (RFC 7662 2.3).
         guard answer.status == 200, let members = answer.json()?.members,
             case .bool(let isActive) = members["active"]
         else { return .unavailable }
@@ -31,7 +31,7 @@ struct IntrospectionAnswer: Sendable {
             return .unknown(error)
         }
         let end = claims.expiresAt ?? now.advanced(by: Self.usualLifetime)
-        // No leeway here, because the provider knows when its own token expires.
+        // No leeway, because the provider's clock decides about its own token.
         guard end > now else { return .unknown(.credentialExpired) }
         let known = try? access.known(
             expiresAt: end,
@@ -44,17 +44,17 @@ struct IntrospectionAnswer: Sendable {
     }
 }
 
-/// A kind of token, named as in `token_type_hint` (RFC 7009 2.1). A provider may ignore this hint.
+/// A kind of token, as in `token_type_hint` (RFC 7009 2.1). Providers may ignore this hint.
 package enum TokenUse: String, Sendable {
     case access = "access_token"
     case refresh = "refresh_token"
 
-    /// Returns whether an answer with these members can be about a usable token of this kind: a bearer token, or one
-    /// with a key to prove (RFC 9449 6.2).
+    /// Returns whether the answer may be about a usable token of this kind: a bearer token, or a token with a key to
+    /// prove (RFC 9449 6.2).
     ///
-    /// RFC 7662 has no member for the kind. Providers state it in `token_use` (Hydra), `typ` (Keycloak) or
-    /// `token_type`. The kind may be missing for an access token, but not for a refresh token: otherwise an API that
-    /// gets a user's access token could sign in as that user.
+    /// RFC 7662 has no member for the kind. Providers use `token_use` (Hydra), `typ` (Keycloak) or `token_type`. An
+    /// access token may lack the kind. A refresh token may not: otherwise, an API could sign in with the access token
+    /// of its user.
     func isSaid(by members: [String: JSONValue]) -> Bool {
         let type = members["token_type"]
         switch self {
@@ -70,13 +70,13 @@ package enum TokenUse: String, Sendable {
             return !Self.namesRefresh(members["typ"])
         case .refresh:
             var kinds = [members["token_use"], members["typ"]].compactMap(\.self)
-            // `Bearer` only means that the token is bound to no key.
+            // `Bearer` says nothing about the kind.
             if let type, type.string?.lowercased() != "bearer" { kinds.append(type) }
             return !kinds.isEmpty && kinds.allSatisfy { Self.namesRefresh($0) }
         }
     }
 
-    /// Returns whether the kind is a refresh token. Keycloak's `Offline` token outlives the user's session.
+    /// Returns whether this names a refresh token. Keycloak's `Offline` token is a refresh token.
     private static func namesRefresh(_ kind: JSONValue?) -> Bool {
         kind?.string.map { ["refresh_token", "refresh", "offline"].contains($0.lowercased()) } ?? false
     }

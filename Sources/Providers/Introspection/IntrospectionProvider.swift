@@ -2,13 +2,13 @@ package import Calls
 package import Settings
 package import Vocabulary
 
-/// Verifies access tokens or refresh tokens with the introspection endpoint of their provider (RFC 7662). Introspection
-/// does not use up a refresh token.
+/// Verifies access or refresh tokens with their provider's introspection endpoint (RFC 7662). Introspection does not
+/// use up a refresh token.
 package final class IntrospectionProvider: TokenProvider {
-    /// The source of the endpoint's URL.
+    /// Where the URL of the endpoint comes from.
     private enum Place: Sendable {
         case configured(EndpointURL)
-        /// The metadata of the issuer.
+        /// From the issuer's metadata.
         case discovered(MetadataCache)
     }
 
@@ -26,7 +26,7 @@ package final class IntrospectionProvider: TokenProvider {
     private let calls = SharedCallLimit(most: 128)
     private let reportOutage: @Sendable (String) -> Void
 
-    /// Creates a provider for which only the introspection endpoint is configured.
+    /// Creates the provider of access tokens for which only an introspection endpoint is configured.
     ///
     /// - Parameter reportOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -48,7 +48,7 @@ package final class IntrospectionProvider: TokenProvider {
         )
     }
 
-    /// Creates the provider of an OpenID issuer's opaque access tokens, or of its refresh tokens for native apps.
+    /// Creates the provider of an OpenID issuer's opaque access tokens, or of its refresh tokens.
     ///
     /// - Parameter reportOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -112,7 +112,7 @@ package final class IntrospectionProvider: TokenProvider {
             "\(names)", "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
         ]
         configuration += settings.names.marks
-        // A verdict about one kind of token must not be used for another kind.
+        // Verdicts on one kind of token must not be used for the other kind.
         if use == .refresh { configuration.append(use.rawValue) }
         self.configuration = VerdictConfiguration.text(configuration)
     }
@@ -158,7 +158,7 @@ package final class IntrospectionProvider: TokenProvider {
         return .unavailable
     }
 
-    /// Returns the endpoint, and the audience for client assertions. `nil` if no known metadata name an endpoint.
+    /// Returns the endpoint, and the audience of client assertions; `nil` if the metadata name no endpoint.
     private func endpoint() async -> (url: EndpointURL, audience: EndpointURL)? {
         switch self.place {
         case .configured(let url): return (url, url)

@@ -4,7 +4,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A provider of plain OAuth 2.0 (RFC 6749), without discovery or id_token. Its userinfo endpoint identifies the user.
+/// A provider of plain OAuth 2.0 (RFC 6749). There is no discovery and no id_token; userinfo identifies the user.
 package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     private let settings: OAuth2Settings
     private let authorizationURL: EndpointURL
@@ -79,7 +79,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     private func claims(_ tokens: ProviderTokenSet, _ key: SigningKey?) async throws(ProviderFault) -> UserClaims {
         switch try await self.userinfo.ask(tokens.accessToken, type: tokens.tokenType, key: key) {
         case .claims(let document): return UserClaims([document])
-        // Plain OAuth 2.0 publishes no keys.
+        // A signed answer cannot be verified, because plain OAuth 2.0 publishes no keys.
         case .token: throw ProviderFault("the userinfo endpoint's answer is not a JSON object")
         }
     }
@@ -107,8 +107,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         return self.outcome(claims, kept, of: user)
     }
 
-    /// Returns the claims of an answer that names its user. Any other answer says nothing about the user: it may be an
-    /// error with status 200.
+    /// Returns the claims of userinfo if they name a user. Otherwise, the answer may be an error with status 200.
     private func claimsOfUser(
         _ tokens: ProviderTokenSet,
         _ key: SigningKey?
@@ -120,7 +119,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         return claims
     }
 
-    /// Returns the result of a refresh that gave these tokens and claims.
+    /// Returns the result of a refresh with these tokens and claims.
     private func outcome(_ claims: UserClaims, _ kept: ProviderTokenSet, of user: Identity) -> ProviderRefresh {
         guard let subject = try? self.mapping.subject(claims), user.isCalled(subject) else {
             return .ended(detail: "userinfo has another subject after the refresh")

@@ -3,7 +3,7 @@ import Calls
 extension CallTransport {
     /// Fetches a public document.
     ///
-    /// - Throws: `MetadataError` if there is no answer, or its status is not 200.
+    /// - Throws: `MetadataError` if there is no answer with status 200.
     func document(
         at url: String,
         for purpose: OutgoingCall.Purpose,

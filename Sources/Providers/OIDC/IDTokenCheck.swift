@@ -2,7 +2,7 @@ import Cryptography
 import JOSE
 import Vocabulary
 
-/// The checks of an id_token whose signature is verified (OpenID Connect Core 3.1.3.7, 12.2).
+/// Checks the claims of an id_token with a valid signature (OpenID Connect Core 3.1.3.7, 12.2).
 struct IDTokenCheck: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     private static let leeway: Duration = .seconds(60)
@@ -10,14 +10,14 @@ struct IDTokenCheck: Sendable {
     let issuer: String
     let clientID: String
     let now: UnixTime
-    /// The nonce that was sent to the authorization endpoint. `nil` if the token comes from a refresh.
+    /// The nonce of the authorization request; `nil` if no nonce was sent, as for a refresh.
     var nonce: String?
-    /// The access token that was issued with the id_token. `nil` to skip the check of `at_hash`.
+    /// The access token issued with the id_token; `nil` to skip `at_hash`.
     var accessToken: Secret?
 
     /// Returns the subject and the claims.
     ///
-    /// - Throws: `ProviderFault` for the first check that fails.
+    /// - Throws: `ProviderFault` of the first check that fails.
     func claims(of token: JWS) throws(ProviderFault) -> (subject: String, claims: JWTClaims) {
         if let type = token.type, Self.isOfAnotherKind(type) {
             throw ProviderFault("typ is that of another kind of token")
@@ -35,7 +35,7 @@ struct IDTokenCheck: Sendable {
         guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
             throw ProviderFault("aud is not the client", isForeign: true)
         }
-        // Amazon Cognito signs its access tokens with the keys of its id_tokens.
+        // Amazon Cognito signs access tokens with the keys of its id_tokens.
         if let use = claims["token_use"], use != "id" {
             throw ProviderFault("token_use is that of another kind of token")
         }
@@ -54,14 +54,13 @@ struct IDTokenCheck: Sendable {
         }
     }
 
-    /// Returns whether `typ` marks a token for another purpose, such as `at+jwt` or `logout+jwt` (RFC 8725 3.11).
+    /// Returns whether `typ` names another kind of token, such as `at+jwt` or `logout+jwt` (RFC 8725 3.11).
     static func isOfAnotherKind(_ type: String) -> Bool {
         let type = type.lowercased()
         return type.hasSuffix("+jwt") && type != "id_token+jwt"
     }
 
-    /// Checks `azp`. It may be missing even if there are several audiences (OpenID Connect Core 3.1.3.7, errata set 2):
-    /// the token comes from the issuer itself, in answer to this client's code.
+    /// Checks `azp`. It may be missing, even if there are several audiences (OpenID Connect Core 3.1.3.7, errata 2).
     private func checkAuthorizedParty(_ claims: JWTClaims) throws(ProviderFault) {
         guard let party = claims["azp"] else { return }
         guard party.string?.isExactly(self.clientID) == true else {
@@ -69,7 +68,7 @@ struct IDTokenCheck: Sendable {
         }
     }
 
-    /// Checks `at_hash` (OpenID Connect Core 3.1.3.6), the left half of the access token's hash.
+    /// Checks `at_hash`, the left half of the access token's hash (OpenID Connect Core 3.1.3.6).
     private func checkAccessTokenHash(_ claims: JWTClaims, _ algorithm: JWSAlgorithm) throws(ProviderFault) {
         guard let hash = claims["at_hash"], let accessToken else { return }
         let digest = Self.hash(of: algorithm).digest(of: accessToken.bytes)
@@ -82,7 +81,7 @@ struct IDTokenCheck: Sendable {
         switch algorithm {
         case .rs256, .ps256, .es256, .hs256: .sha256
         case .rs384, .ps384, .es384, .hs384: .sha384
-        // Ed25519 hashes with SHA-512.
+        // Ed25519 uses SHA-512.
         case .rs512, .ps512, .es512, .hs512, .edDSA: .sha512
         }
     }

@@ -2,27 +2,27 @@ import JOSE
 import Settings
 package import Vocabulary
 
-/// The checks of a logout token whose signature is verified (OpenID Connect Back-Channel Logout 1.0 2.6).
+/// Checks the claims of a logout token with a valid signature (OpenID Connect Back-Channel Logout 1.0 2.6).
 struct LogoutTokenCheck: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     private static let leeway: Duration = .seconds(60)
-    /// The maximum age. A logout token is used at once, so an older token is refused whatever its `exp`.
+    /// The maximum age. Issuers send a logout token at once, so an older one is rejected before its `exp`.
     private static let longestAge: Duration = .seconds(300)
     private static let event = "http://schemas.openid.net/event/backchannel-logout"
-    /// The maximum length of `jti` and `sub`. No serious issuer writes longer values.
+    /// The maximum length of `jti` and `sub` in bytes.
     private static let longestID = 512
 
     let issuer: String
     let clientID: String
-    /// True if the issuer announces that its id_tokens have `sid`.
+    /// True if the issuer announces that its id_tokens have a `sid`.
     let namesSessions: Bool
     let now: UnixTime
 
     /// Returns the sessions that the token ends.
     ///
-    /// - Throws: `JOSEError` for the first check that fails.
+    /// - Throws: `JOSEError` of the first check that fails.
     func read(_ token: JWS) throws(JOSEError) -> LogoutToken {
-        // Many issuers write no `typ`, or `JWT` for every token. Any other value marks another kind of token.
+        // Many issuers write no `typ`, or `JWT`. Any other value names another kind of token.
         let type = token.type?.lowercased()
         guard type == nil || type == "logout+jwt" || type == "application/logout+jwt" || type == "jwt" else {
             throw JOSEError("typ is not that of a logout token")
@@ -43,10 +43,10 @@ struct LogoutTokenCheck: Sendable {
         guard case .object? = claims["events"]?[Self.event] else {
             throw JOSEError("events does not name a back-channel logout")
         }
-        // An id_token with `events` must not pass as a logout token.
+        // This rejects id_tokens that have `events` (Back-Channel Logout 1.0 2.4).
         guard claims["nonce"] == nil else { throw JOSEError("there is a nonce") }
         guard let id = claims.id else { throw JOSEError("jti is missing") }
-        // Some providers write an empty text if they know no session.
+        // Some providers write an empty `sid` if they know no session.
         let sessionID = claims.sessionID.flatMap { $0.isEmpty ? nil : $0 }
         guard claims.subject != nil || sessionID != nil else { throw JOSEError("there is neither sub nor sid") }
         let names: [(String?, Int)] = [

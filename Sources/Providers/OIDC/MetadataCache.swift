@@ -2,16 +2,16 @@ package import Calls
 import Synchronization
 package import Vocabulary
 
-/// The metadata of one issuer, refreshed in the background.
+/// The metadata of an OpenID issuer, refreshed in the background.
 package final class MetadataCache: Sendable {
     /// The maximum size of the document in bytes.
     private static let bodyLimit = 65_536
 
     private struct State {
         var schedule = MetadataSchedule()
-        /// The request in progress. `nil` if none exists.
+        /// The request under way; `nil` if there is none.
         var flight: Task<ProviderMetadata?, Never>?
-        /// The task that refreshes the metadata. `nil` before `start`.
+        /// The task that refreshes the metadata on schedule; `nil` before `start`.
         var keeper: Task<Void, Never>?
     }
 
@@ -30,13 +30,13 @@ package final class MetadataCache: Sendable {
         self.state.withLock { $0.keeper?.cancel() }
     }
 
-    /// The last valid metadata, without waiting. `nil` if the issuer has not answered yet.
+    /// The last valid metadata, without waiting; `nil` before the first valid answer.
     package var known: ProviderMetadata? { self.state.withLock { $0.schedule.known } }
 
-    /// Why the last request failed. `nil` if it succeeded.
+    /// The reason why the last request failed; `nil` if it succeeded.
     package var failure: MetadataError? { self.state.withLock { $0.schedule.failure } }
 
-    /// Starts to refresh the metadata on schedule, until this object is released.
+    /// Starts to refresh the metadata on schedule. Ends when this object is released.
     package func start() {
         self.state.withLock { state in
             guard state.keeper == nil else { return }
@@ -48,29 +48,29 @@ package final class MetadataCache: Sendable {
         }
     }
 
-    /// Returns the last valid metadata or, if there are none, the answer to the request that is in progress or due.
-    /// `nil` if the issuer cannot be reached or has just failed.
+    /// Returns the last valid metadata. Before the first valid answer, waits for the request that is under way or due.
+    /// `nil` if there are no metadata after that.
     package func current() async -> ProviderMetadata? {
         if let known = self.known { return known }
         return await self.refreshIfDue()
     }
 
-    /// Returns whether the issuer delivers its metadata now.
+    /// Requests the metadata, and returns whether they are valid.
     func canBeRead() async -> Bool { (try? await Self.fetch(self.issuer, self.transport)) != nil }
 
-    /// Refreshes the metadata if they are due.
+    /// Requests the metadata if that is due.
     ///
-    /// - Returns: The time until the next request.
+    /// - Returns: The pause before the next check.
     private func keepFresh() async -> Duration {
         _ = await self.refreshIfDue()
         let pause = self.state.withLock { $0.schedule.pause(self.clock.now()) }
-        // The clock is read every minute, because somebody may set it.
+        // The clock is read at least once a minute, because it may be set.
         return min(max(pause, .milliseconds(100)), .seconds(60))
     }
 
-    /// Requests the metadata if they are due, or waits for the request in progress.
+    /// Requests the metadata if that is due, or waits for the request under way.
     ///
-    /// - Returns: The last valid metadata. `nil` if there are none.
+    /// - Returns: The last valid metadata; `nil` if there are none.
     package func refreshIfDue() async -> ProviderMetadata? {
         let flight: Task<ProviderMetadata?, Never>? = self.state.withLock { state in
             if let flight = state.flight { return flight }

@@ -1,25 +1,25 @@
 import Vocabulary
 
-/// The times at which an issuer is asked for its metadata: at once, then every hour, and after a failure with a growing
-/// pause. The last valid metadata are kept in an outage.
+/// The times of the requests for an issuer's metadata: at once, then every hour, and after a failure with a growing
+/// pause. In an outage, the last valid metadata remain in use.
 struct MetadataSchedule: Sendable {
     static let maxAge: Duration = .seconds(3600)
     private static let firstPause: Duration = .seconds(1)
     private static let longestPause: Duration = .seconds(60)
 
     private(set) var known: ProviderMetadata?
-    /// Why the last request failed. `nil` after a success.
+    /// The reason why the last request failed; `nil` if it succeeded.
     private(set) var failure: MetadataError?
     private var failures = 0
-    /// When the last request ended, and the pause after it. `nil` before the first request.
+    /// The end of the last request, and the pause after it; `nil` before the first request.
     private var rest: (from: UnixTime, length: Duration)?
 
-    /// Returns whether the issuer should be asked now.
+    /// Returns whether a request is due.
     func isDue(_ now: UnixTime) -> Bool { self.pause(now) == .zero }
 
     /// Returns the time until the next request.
     func pause(_ now: UnixTime) -> Duration {
-        // Setting the clock back does not extend the pause.
+        // No pause after the clock was set back.
         guard let rest, now >= rest.from else { return .zero }
         return max(rest.length - now.since(rest.from), .zero)
     }

@@ -3,12 +3,12 @@ package import JOSE
 package import Settings
 package import Vocabulary
 
-/// The parts of an OpenID issuer that sign-in and access tokens share: its metadata and its keys.
+/// The metadata and keys of an OpenID issuer, which sign-in and access tokens share.
 package final class OpenIDIssuer: Sendable {
     package let url: EndpointURL
     package let metadata: MetadataCache
     package let keys: JWKSetCache
-    /// The algorithms that may sign the issuer's tokens.
+    /// The accepted signature algorithms.
     package let algorithms: Set<JWSAlgorithm>
 
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -33,28 +33,28 @@ package final class OpenIDIssuer: Sendable {
         }
     }
 
-    /// The issuer as written in `iss`.
+    /// The issuer, as in `iss`.
     package var name: String { self.url.text }
 
-    /// True if the issuer's metadata are known, so that sign-ins can begin.
+    /// True if the issuer's metadata are known. Sign-ins need them.
     package var isKnown: Bool { self.metadata.known != nil }
 
-    /// The reason why the metadata are not known, for logs.
+    /// The text for logs if the metadata are not known.
     var outage: String {
         "the issuer's metadata are not known: \(self.metadata.failure?.description ?? "it has not answered yet")"
     }
 
-    /// The reason why the keys are not known, for logs.
+    /// The text for logs if the keys are not known.
     private var outageOfKeys: String {
         "the issuer's keys are not known: \(self.keys.failure ?? "it has not answered yet")"
     }
 
-    /// Fetches the metadata, and refreshes them from now on.
+    /// Begins to fetch and refresh the metadata.
     package func start() { self.metadata.start() }
 
-    /// Verifies a token's signature with the issuer's keys.
+    /// Verifies the signature of a token with the issuer's keys.
     ///
-    /// - Parameter sharedSecret: The secret that verifies HMACs, if `algorithms` contains any. `nil` to accept no HMAC.
+    /// - Parameter sharedSecret: The client secret, for the HMACs in `algorithms`; `nil` to accept no HMAC.
     func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {
@@ -73,8 +73,8 @@ package final class OpenIDIssuer: Sendable {
 }
 
 extension ProviderFault {
-    /// Creates the fault of a signature that is not accepted. If the issuer may have a new key but must not be asked
-    /// for it now, the fault is an outage, so that the caller can retry.
+    /// Creates the fault of a signature. If the key may be new but cannot be fetched now, the fault is an outage, so
+    /// the caller can retry.
     init(_ error: JOSEError) {
         self.init(error.detail, isOutage: error.kind == .unsought)
     }

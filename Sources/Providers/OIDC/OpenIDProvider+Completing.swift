@@ -52,14 +52,14 @@ extension OpenIDProvider {
         )
     }
 
-    /// Returns the user's names in the member `user` of a posted answer, as claims. Apple states them only there, at
-    /// the first sign-in. The names are unsigned, so they apply only if the provider's claims contain no names. An
-    /// email address in the member is ignored. `nil` if the answer has no such member or a malformed one.
+    /// Returns the names in the `user` member of a form answer, as claims; `nil` if there are none. Apple sends names
+    /// only there, at the first sign-in. They are unsigned, so the provider's own claims take precedence. The email
+    /// address is ignored.
     private static func postedNames(_ parameters: [(name: String, value: String)]) -> JSONValue? {
         parameters.first { $0.name == "user" }.flatMap { try? SocialProfile(.string($0.value)) }?.names
     }
 
-    /// Returns the claims of the id_token and of userinfo.
+    /// Returns the claims of the id_token and userinfo.
     private func claims(
         _ idClaims: JWTClaims,
         of subject: String,
@@ -79,7 +79,7 @@ extension OpenIDProvider {
         case .whole(let whole): return whole
         case .part(let part, let fault):
             guard self.settings.userinfo == .auto else { throw fault.notDone(.signInProviderError) }
-            // If a missing claim could have admitted the user, the provider is at fault, and the user is not refused.
+            // If a missing claim could have admitted the user, the error is the provider's, not the user's.
             if let refusal = self.admission.refusal(part) {
                 guard self.admission.certainRefusal(part) != nil else {
                     throw ProviderFault("\(fault.detail), and without it \(refusal)", isOutage: fault.isOutage)

@@ -37,15 +37,15 @@ extension OpenIDProvider {
         return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
     }
 
-    /// Returns whether userinfo's refusal of an access token that should still be valid says something about the user.
-    /// The refusal says nothing if the token's lifetime is unknown, if userinfo accepts no token of this client, for
-    /// example because the tokens are for an API (`resource`), or if the provider answers no other requests.
+    /// Returns whether a rejection of the access token by userinfo means that the provider revoked it. It does not if
+    /// the token's lifetime is unknown, if userinfo has never accepted a token of this client (for example because the
+    /// tokens are for an API, `resource`), or if the provider does not answer other requests.
     private func believesRefusal(of tokens: ProviderTokenSet) async -> Bool {
         guard tokens.expiresAt != nil, self.userInfoHistory.isAccepted else { return false }
         return await self.issuer.metadata.canBeRead()
     }
 
-    /// Asks userinfo about the user with the access token. The tokens stay as they are.
+    /// Asks userinfo about the user with the access token. The tokens stay the same.
     private func userInfo(
         with tokens: ProviderTokenSet,
         of subject: String,
@@ -71,7 +71,7 @@ extension OpenIDProvider {
         case .foreign: throw ProviderFault("userinfo has another sub", isForeign: true)
         case .part(_, let fault): throw fault
         case .whole(var whole):
-            // Userinfo has no claims about the sign-in, and may omit others of the id_token.
+            // Userinfo has no claims about the sign-in, and may lack other claims of the id_token.
             if let former = Self.claims(of: tokens.idToken) { whole.append(.object(former)) }
             return self.outcome(.claims(whole, isSigned: false), tokens, previous: tokens.idToken)
         }
@@ -79,17 +79,17 @@ extension OpenIDProvider {
 
     /// The user's claims after a refresh.
     private enum News: Sendable {
-        /// - Parameter isSigned: True if the answer has a valid id_token.
+        /// - Parameter isSigned: True if there is a new, valid id_token.
         case claims(UserClaims, isSigned: Bool)
-        /// The claims of the answer's id_token alone, because userinfo gave no usable answer.
+        /// The claims of the new id_token. Userinfo gave no usable answer.
         case part(UserClaims)
-        /// The answer has no reliable claims.
+        /// There are no claims to apply.
         case nothing(isSigned: Bool)
-        /// The answer is for another user or client.
+        /// The answer is about another user or for another client.
         case foreign(detail: String)
     }
 
-    /// Returns the result of a refresh. It has the new tokens even without claims: the old token may be used up.
+    /// Returns the result of a refresh. It always contains the new tokens, because the former ones may be used up.
     private func outcome(_ news: News, _ kept: ProviderTokenSet, previous: Secret?) -> ProviderRefresh {
         var kept = kept
         switch news {
@@ -153,7 +153,7 @@ extension OpenIDProvider {
             guard isSigned || whole.text(at: "sub") != nil, let former = Self.claims(of: previous) else {
                 return .nothing(isSigned: isSigned)
             }
-            // Without a new id_token (OpenID Connect Core 12.2), the previous claims apply where userinfo has none.
+            // Without a new id_token (OpenID Connect Core 12.2), the former claims apply if userinfo lacks them.
             whole.append(.object(isSigned ? former.filter { UserClaims.ofSignIn.contains($0.key) } : former))
             return .claims(whole, isSigned: isSigned)
         }
@@ -164,8 +164,8 @@ extension OpenIDProvider {
         return try? self.mapping.authentication(subject, claims, fallback: "oidc", now: self.clock.now())
     }
 
-    /// Returns the claims of the last verified id_token. A refresh does not change how and when the user authenticated,
-    /// and the id_token of a refresh may omit these claims (OpenID Connect Core 12.2). `nil` if there is no such token.
+    /// Returns the claims of the last verified id_token; `nil` if there is none. They tell how and when the user signed
+    /// in, which an id_token of a refresh may omit (OpenID Connect Core 12.2).
     private static func claims(of idToken: Secret?) -> [String: JSONValue]? {
         let parts = idToken?.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) ?? []
         guard parts.count == 3, let payload = Base64URL.decoded(parts[1]) else { return nil }

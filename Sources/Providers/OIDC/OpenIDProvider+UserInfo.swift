@@ -3,34 +3,34 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// What this process knows about the userinfo endpoint of a provider.
+/// What this process knows of a provider's userinfo endpoint.
 final class UserInfoHistory: Sendable {
     private let accepted = Atomic(false)
 
-    /// Whether userinfo has accepted an access token of the provider.
+    /// True if userinfo has accepted an access token of this client.
     var isAccepted: Bool { self.accepted.load(ordering: .relaxed) }
 
     func noteAccepted() { self.accepted.store(true, ordering: .relaxed) }
 }
 
-/// Claims from the userinfo endpoint that the id_token lacks (OpenID Connect Core 5.3).
+/// Adds claims from userinfo that the id_token lacks (OpenID Connect Core 5.3).
 extension OpenIDProvider {
-    /// The user's claims after userinfo was asked, if that was necessary.
+    /// The claims after userinfo was asked, if it had to be asked.
     enum Completed: Sendable {
         case whole(UserClaims)
-        /// Userinfo gave no usable answer. These are the claims without it.
+        /// Userinfo gave no usable answer, so these are the former claims.
         case part(UserClaims, ProviderFault)
-        /// Userinfo describes another user (OpenID Connect Core 5.3.4).
+        /// Userinfo answered about another user (OpenID Connect Core 5.3.4).
         case foreign
     }
 
-    /// Adds the answer of userinfo to `claims` if the settings or missing traits require it.
+    /// Adds the claims of userinfo if the settings or missing traits require them.
     ///
     /// - Parameters:
-    ///   - claims: The claims of the verified id_token, if there is one.
-    ///   - subject: The user that the answer must describe.
-    ///   - key: The key that the access token is bound to. `nil` for a bearer token.
-    ///   - isAsked: True if userinfo is asked even if the claims need no completion.
+    ///   - claims: The claims of the verified id_token; empty if there is none.
+    ///   - subject: The user whom userinfo must describe.
+    ///   - key: The key that the access token is bound to; `nil` for a bearer token.
+    ///   - isAsked: True to ask userinfo even if no trait is missing.
     func completed(
         _ claims: UserClaims,
         of subject: String,
@@ -69,7 +69,7 @@ extension OpenIDProvider {
         }
     }
 
-    /// Verifies a signed answer of userinfo and returns its claims. It must be from the issuer and for this client.
+    /// Verifies a signed userinfo answer and returns its claims. Issuer and audience must match.
     private func claims(ofUserInfo token: [UInt8]) async throws(ProviderFault) -> JSONValue {
         let verified: JWS
         do throws(ProviderFault) {
@@ -86,7 +86,7 @@ extension OpenIDProvider {
             guard claims.audience.contains(where: { $0.isExactly(self.client.clientID) }) else {
                 throw JOSEError("aud is not the client")
             }
-            // Some issuers set no expiry, because the answer is read at once.
+            // Some issuers write no expiry into this answer.
             if claims.expiresAt != nil { try claims.checkTimes(now: self.clock.now()) }
             return claims.value
         } catch {

@@ -5,7 +5,7 @@ package import Vocabulary
 
 /// An OpenID provider (OpenID Connect Core 1.0): code flow with PKCE, token refresh, and sign-out at the provider.
 package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
-    /// The provider's metadata and keys, shared with the verification of its access tokens.
+    /// The metadata and keys of the issuer, shared with the verification of access tokens.
     package let issuer: OpenIDIssuer
     let settings: OpenIDSettings
     let client: ProviderClientAuthentication
@@ -17,12 +17,12 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     let userInfoHistory = UserInfoHistory()
     private let request: ProviderAuthorizationRequest
 
-    /// Creates the provider. It makes no call before the issuer is started.
+    /// Creates the provider. No call is made before `issuer.start()`.
     ///
     /// - Parameters:
-    ///   - issuer: The issuer in `settings`, if it is already in use. `nil` to create it.
-    ///   - noteUserInfo: Called with the reason, without a claim's value, if a sign-in or renewal continues without
-    ///     userinfo.
+    ///   - issuer: The issuer of `settings`, if it exists already; `nil` to create it.
+    ///   - noteUserInfo: Called with the reason if a sign-in or refresh continues without userinfo. The reason contains
+    ///     no value of a claim.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: OpenIDSettings,
@@ -65,7 +65,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         self.request.make(wish, at: try await self.metadata().authorizationEndpoint)
     }
 
-    /// Returns the issuer's metadata, or throws `provider.unavailable` if they are not known.
+    /// Returns the issuer's metadata. Throws `provider.unavailable` if they are not known.
     func metadata() async throws(NotDone) -> ProviderMetadata {
         guard let metadata = await self.issuer.metadata.current() else {
             throw NotDone(.providerUnavailable, detail: self.issuer.outage)
@@ -76,7 +76,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? {
         guard let endpoint = await self.issuer.metadata.current()?.endSessionEndpoint else { return nil }
         var parameters: [URLQuery.Parameter] = []
-        // A longer hint would not fit into the request line of many servers. `client_id` then names the client.
+        // A longer hint exceeds the request line of many servers. Without it, `client_id` names the client.
         if let idToken, idToken.bytes.count <= 4096 {
             parameters.append(("id_token_hint", String(decoding: idToken.bytes, as: UTF8.self)))
         }
@@ -104,7 +104,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         ProviderTokenEndpoint(url: metadata.tokenEndpoint, client: self.client, proofs: self.proofs)
     }
 
-    /// Verifies an id_token and returns its subject and claims.
+    /// Verifies an id_token, and returns its subject and claims.
     func check(
         _ idToken: Secret,
         nonce: String?,

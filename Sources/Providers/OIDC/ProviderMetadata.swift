@@ -11,24 +11,24 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let endSessionEndpoint: EndpointURL?
     package let revocationEndpoint: EndpointURL?
     package let introspectionEndpoint: EndpointURL?
-    /// True if every answer of the authorization endpoint has `iss` (RFC 9207 3).
+    /// True if each authorization response has `iss` (RFC 9207 3).
     package let announcesIssuer: Bool
-    /// True if logout tokens and id_tokens have `sid` (OpenID Connect Back-Channel Logout 1.0 2.1).
+    /// True if logout tokens and id_tokens have a `sid` (OpenID Connect Back-Channel Logout 1.0 2.1).
     package let namesSessions: Bool
-    /// The algorithms of id_tokens. Empty if the issuer does not say.
+    /// The signature algorithms of id_tokens; empty if not stated.
     package let signingAlgorithms: [String]
-    /// The methods of client authentication at the token endpoint. Empty if the issuer does not say.
+    /// The client authentication methods of the token endpoint; empty if not stated.
     package let clientAuthentications: [String]
-    /// The methods of PKCE. Empty if the issuer does not say.
+    /// The PKCE methods; empty if not stated.
     package let challengeMethods: [String]
-    /// The response modes of the authorization endpoint. Empty if the issuer does not say.
+    /// The response modes of the authorization endpoint; empty if not stated.
     package let responseModes: [String]
-    /// The optional endpoints that are unusable, with the reason, e.g. `end_session_endpoint is not a text`. They are
-    /// treated as missing, so that they do not keep users from signing in.
+    /// The optional endpoints that cannot be used, with the reason, such as `end_session_endpoint is not a text`. They
+    /// are treated as missing.
     package let faults: [String]
 
-    /// Reads the document of `issuer`. Refuses it if it names another issuer, or if an endpoint that sign-in needs is
-    /// missing or not https. An http issuer on loopback may name http endpoints.
+    /// Reads the metadata of `issuer`. Throws if they name another issuer, or if an endpoint for sign-in is missing or
+    /// not https. An http issuer may have http endpoints.
     package init(_ body: [UInt8], of issuer: EndpointURL) throws(MetadataError) {
         let value: JSONValue
         do throws(JSONFault) {
@@ -88,7 +88,7 @@ package struct ProviderMetadata: Sendable, Hashable {
         return base + "/.well-known/openid-configuration"
     }
 
-    /// Checks the issuer (OpenID Connect Discovery 1.0 4.3: "MUST be identical").
+    /// Checks that both issuers are identical (OpenID Connect Discovery 1.0 4.3).
     private static func checkIssuer(_ found: String?, _ configured: String) throws(MetadataError) {
         guard let found else { throw MetadataError("issuer is missing") }
         guard !found.isExactly(configured) else { return }
@@ -102,7 +102,7 @@ package struct ProviderMetadata: Sendable, Hashable {
     }
 }
 
-/// The reason why an issuer's metadata cannot be fetched or used.
+/// The reason why an issuer's metadata cannot be read.
 package struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -2,9 +2,9 @@ import JOSE
 import Settings
 import Vocabulary
 
-/// Makes the short-lived client secrets that authenticate the gateway at Apple, signed with the team's key.
+/// Makes the client secrets for Apple: JWTs that the team's key signs.
 struct AppleClientSecret: Sendable {
-    /// The lifetime. Apple would accept months, but a secret that leaks from a proxy's log is soon worthless.
+    /// The lifetime of a client secret. Apple accepts months, but a leaked secret should soon be worthless.
     private static let lifetime: Duration = .seconds(300)
 
     private let key: SigningKey

@@ -3,8 +3,8 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Verifies the id_tokens that Apple's sign-in kit gives to native apps, with Apple's keys. An id_token is not redeemed
-/// at Apple, so the caller must record that it was presented.
+/// Verifies the id_tokens that Apple's sign-in kit gives to native apps. Apple does not make them single-use, so the
+/// caller must record that a token was presented.
 package struct AppleIDTokenVerifier: SocialVerifier {
     /// The maximum difference between the clocks of Apple and the gateway.
     private static let leeway: Duration = .seconds(60)
@@ -45,13 +45,13 @@ package struct AppleIDTokenVerifier: SocialVerifier {
         } catch {
             throw ProviderFault(error.detail)
         }
-        // An app presents the token, so a token that is also for another service may come from that service.
+        // A token that is also for another service may come from that service, so every audience must be known.
         guard let bundleID = stated.audience.first,
             stated.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.bundleIDs) })
         else { throw ProviderFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }
         let check = IDTokenCheck(issuer: self.settings.issuer, clientID: bundleID, now: now, nonce: signIn.nonce)
         let (subject, claims) = try check.claims(of: token)
-        // Old devices do not support a nonce, whatever the app sends. `nonce_supported` says so.
+        // If the app sent no nonce, the token must have none, and the device support none (`nonce_supported`).
         guard signIn.nonce != nil || claims.nonce == nil && claims["nonce_supported"] != .bool(true) else {
             throw ProviderFault("it has or supports a nonce, but the app sent none")
         }

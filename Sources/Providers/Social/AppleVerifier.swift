@@ -4,11 +4,11 @@ import Sessions
 package import Settings
 package import Vocabulary
 
-/// Redeems Apple's authorization codes, and verifies the id_token of the answer.
+/// Redeems Apple's authorization codes at Apple, and verifies the id_token of the answer.
 package struct AppleVerifier: SocialVerifier {
     /// The maximum length of a code in bytes.
     private static let longestCode = 2048
-    /// The time for which a code is remembered. Apple redeems it once, within five minutes, but the answer may be lost.
+    /// The time for which a code is remembered. Apple redeems a code once, within five minutes.
     private static let codeLifetime: Duration = .seconds(600)
 
     private let settings: AppleSettings
@@ -58,7 +58,7 @@ package struct AppleVerifier: SocialVerifier {
         do throws(TokenFault) {
             tokens = try await self.redeem(signIn.artefact, for: bundleID)
         } catch {
-            // Any other error is about the gateway's own credentials, or is not Apple's answer.
+            // Other errors concern the gateway's own credentials, or are not from Apple.
             let isRefused = error.cause == .refused(error: "invalid_grant")
             throw NotDone(isRefused ? .socialRefused : .providerUnavailable, detail: "Apple: \(error.detail)")
         }
@@ -73,7 +73,7 @@ package struct AppleVerifier: SocialVerifier {
         }
     }
 
-    /// Redeems the code as the native app that got it: the app's bundle id is the client, and there was no redirect.
+    /// Redeems the code of a native app. The bundle id of the app is the client, and there is no `redirect_uri`.
     private func redeem(_ code: Secret, for bundleID: String) async throws(TokenFault) -> ProviderTokenAnswer {
         let form: [URLQuery.Parameter] = [
             ("client_id", bundleID), ("client_secret", self.secret.make(for: bundleID, now: self.clock.now())),
@@ -110,7 +110,7 @@ package struct AppleVerifier: SocialVerifier {
             accessToken: accessToken
         )
         let (subject, claims) = try check.claims(of: idToken)
-        // An app that sends a nonce to Apple must also send it to the gateway. Otherwise it cannot be checked.
+        // If the app does not send its nonce to the gateway, the nonce cannot be checked.
         guard signIn.nonce != nil || claims["nonce"] == nil else {
             throw ProviderFault("it has a nonce: the app must not send one to Apple")
         }
@@ -119,7 +119,7 @@ package struct AppleVerifier: SocialVerifier {
             self.account.artefact(
                 signIn.artefact.bytes,
                 of: bundleID,
-                // Apple does not state when it issued the code, and accepts it once.
+                // Apple does not report when it issued the code.
                 from: nil,
                 until: now.advanced(by: Self.codeLifetime),
                 now: now

@@ -1,12 +1,12 @@
 import Calls
 import Vocabulary
 
-/// A live token, as Facebook's debug endpoint describes it.
+/// A valid token, as Facebook's debug endpoint describes it.
 struct FacebookToken: Sendable, Equatable {
     let user: String
-    /// When the token was made. `nil` if Facebook does not say, as for some tokens.
+    /// The time when the token was issued; `nil` if Facebook does not report it.
     let begin: UnixTime?
-    /// When the token expires.
+    /// The time when the token expires, with the leeway.
     let end: UnixTime
 
     /// - Parameter leeway: The maximum difference between the clocks.
@@ -17,7 +17,7 @@ struct FacebookToken: Sendable, Equatable {
             throw ProviderFault("the answer of the debug endpoint cannot be read", isOutage: true)
         }
         guard isValid else { throw ProviderFault("the token is not valid") }
-        // Tokens of apps, pages and system users are not held by the user whom they name.
+        // Tokens of apps, pages and system users are not in the hands of the user that they name.
         guard data["type"].map({ $0 == "USER" }) ?? true, data["profile_id"] == nil else {
             throw ProviderFault("the token is not that of a user")
         }
@@ -29,7 +29,7 @@ struct FacebookToken: Sendable, Equatable {
             throw ProviderFault("the answer names no user", isOutage: true)
         }
         let claims = UserClaims([data])
-        // 0 means that the token itself never expires, but the app's access to the user's data does.
+        // 0 means never. Then the end of the app's access to the user's data applies.
         let ends = ["expires_at", "data_access_expires_at"].compactMap { claims.time(at: $0) }
         guard let end = ends.first(where: { $0.milliseconds > 0 })?.advanced(by: leeway) else {
             throw ProviderFault("the token has no end, so that it could be presented again for ever")
@@ -40,8 +40,8 @@ struct FacebookToken: Sendable, Equatable {
         self.end = end
     }
 
-    /// Returns the fault of an error answer. `OAuthException` 100 is about the parameter: the token is malformed or of
-    /// another app. All other codes are about the gateway's own credentials, too many calls or a fault of Facebook's.
+    /// Returns the fault of an error answer. `OAuthException` 100 means that the token is malformed or of another app.
+    /// Other codes concern the gateway's own credentials, a rate limit or an error at Facebook.
     private static func failure(_ status: Int, _ error: JSONValue?) -> ProviderFault {
         if status == 400, error?["type"] == "OAuthException", error?["code"] == 100 {
             return ProviderFault("the token is malformed or for another app (code 100)")
@@ -52,7 +52,7 @@ struct FacebookToken: Sendable, Equatable {
         return ProviderFault("the debug endpoint answered with status \(status), code \(code)", isOutage: true)
     }
 
-    /// Returns an id. It is a text of digits or, in some answers, a number.
+    /// Returns an id, which is a text or, in some answers, a number.
     private static func id(_ value: JSONValue?) -> String? {
         switch value {
         case .string(let text) where !text.isEmpty: text

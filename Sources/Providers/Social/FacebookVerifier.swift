@@ -4,17 +4,16 @@ import Sessions
 package import Settings
 package import Vocabulary
 
-/// Asks Facebook for the user of a session-info access token. The token gives no access to the user's data: Facebook
-/// states only the id, and only the app states the name.
+/// Verifies a session-info access token at Facebook's debug endpoint. Facebook reports only the user's id. The name
+/// comes from the app.
 package struct FacebookVerifier: SocialVerifier {
-    /// The maximum length of a token in bytes. It is sent in a URL.
+    /// The maximum length of a token in bytes.
     private static let longestToken = 1024
     /// The maximum difference between the clocks of Facebook and the gateway.
     private static let leeway: Duration = .seconds(60)
 
     private let appID: String
-    /// The app's own access token. `proof` is the HMAC of this token under the app's secret. Facebook requires it if
-    /// the app is set up so.
+    /// The app's own access token. `proof` is its HMAC under the app's secret, which Facebook may require.
     private let accessToken: Secret
     private let proof: Secret
     private let debugURL: EndpointURL
@@ -86,7 +85,7 @@ package struct FacebookVerifier: SocialVerifier {
         }
     }
 
-    /// Returns the call to the debug endpoint. Facebook requires all parameters in the query.
+    /// Returns the call to the debug endpoint. Facebook requires its parameters in the query.
     private func call(about token: [UInt8]) -> OutgoingCall {
         let parameters = [
             ("input_token", token), ("access_token", self.accessToken.bytes), ("appsecret_proof", self.proof.bytes),
@@ -99,7 +98,7 @@ package struct FacebookVerifier: SocialVerifier {
         )
     }
 
-    /// Returns the token without padding (any number of `ZD`), so that all spellings are recognised as one token.
+    /// Returns the token without its padding (any number of `ZD`), so that a replay with another padding is recognised.
     private static func withoutPadding(_ token: [UInt8]) -> [UInt8] {
         var rest = token[...]
         while rest.suffix(2).elementsEqual("ZD".utf8) { rest.removeLast(2) }

@@ -3,9 +3,9 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Verifies Google's id_tokens with Google's keys.
+/// Verifies Google's id_tokens.
 ///
-/// `aud` is the web client id that the app asked for, and `azp` the client id of the Android or iOS app itself.
+/// `aud` is the web client id that the app requested. `azp` is the client id of the app itself.
 package struct GoogleVerifier: SocialVerifier {
     /// The maximum difference between the clocks of Google and the gateway.
     private static let leeway: Duration = .seconds(60)
@@ -51,7 +51,7 @@ package struct GoogleVerifier: SocialVerifier {
         }
     }
 
-    /// Returns the verified claims (OpenID Connect Core 3.1.3.7), and when the token expires, with the leeway.
+    /// Returns the verified claims (OpenID Connect Core 3.1.3.7), and the expiry of the token with the leeway.
     private func claims(
         of token: JWS,
         _ signIn: SocialSignIn,
@@ -70,7 +70,7 @@ package struct GoogleVerifier: SocialVerifier {
         guard claims.issuer.map({ $0.isExactlyOne(of: self.settings.issuers) }) == true else {
             throw ProviderFault("iss is not Google", isForeign: true)
         }
-        // Every audience must be known: a token that is also for another service may come from that service.
+        // A token that is also for another service may come from that service, so every audience must be known.
         guard !claims.audience.isEmpty,
             claims.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.audiences) })
         else { throw ProviderFault("aud is not in audiences", isForeign: true) }

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// A verifier that reports why the provider gave no answer. Nothing else reports this, because no user was refused.
+/// A verifier that also reports why a provider gave no answer.
 struct OutageReportingVerifier: SocialVerifier {
     let verifier: any SocialVerifier
     let notify: @Sendable (String) -> Void
@@ -16,6 +16,6 @@ struct OutageReportingVerifier: SocialVerifier {
 }
 
 extension NotDone {
-    /// Why the provider gave no answer, without tokens or claims. `nil` if the provider answered or no reason is known.
+    /// Why the provider gave no answer, without tokens or claims; `nil` for other errors or if the cause is unknown.
     package var providerOutage: String? { self.reason == .providerUnavailable ? self.detail : nil }
 }

@@ -3,21 +3,21 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Makes a user from the claims that a social provider verified and the profile that the app adds.
+/// Makes a user from the claims of a social provider and the profile that the app sends.
 struct SocialAccount: Sendable {
     let kind: SocialSubjectToken
 
-    /// The names of the traits of every user. Each trait is read from the claim with its name.
+    /// The traits of every user. Each one is the claim of the same name.
     private static let traits = [
         "email", "email_verified", "name", "given_name", "family_name", "picture", "locale",
     ]
 
-    /// Returns the user, with the id `PROVIDER|SUBJECT`. Users are not identified by email address: an address can pass
-    /// to another user, and an address that the app states proves nothing.
+    /// Returns the user with the id `PROVIDER|SUBJECT`. An email address identifies nobody: it can pass to another
+    /// person, and an app can state any address.
     ///
     /// - Parameters:
     ///   - subject: The provider's id of the user.
-    ///   - verified: The provider's claims. They take precedence over the claims in the app's profile.
+    ///   - verified: The provider's claims. They take precedence over the app's profile.
     func user(
         _ subject: String,
         _ verified: JSONValue,
@@ -26,7 +26,7 @@ struct SocialAccount: Sendable {
     ) throws(ProviderFault) -> ProvenUser {
         var settings = ClaimSettings()
         settings.traits = Self.traits.map { ClaimSettings.Trait(name: $0, path: [$0]) }
-        // All users with an empty id would be one user.
+        // All users with an empty id would be the same user.
         guard !subject.isEmpty else { throw ProviderFault("the subject is empty") }
         do throws(ClaimsError) {
             let authentication = try ClaimsMapping(settings).authentication(
@@ -35,18 +35,18 @@ struct SocialAccount: Sendable {
                 fallback: self.kind.connection,
                 now: now
             )
-            // The provider's tokens are not kept, because only a configured provider can renew them.
+            // No tokens are stored, because only a configured provider can refresh them.
             return ProvenUser(authentication, ProviderEvidence(provider: self.kind.connection))
         } catch {
             throw ProviderFault(error.detail)
         }
     }
 
-    /// Returns the data by which a replay of an id_token, code or token is recognised.
+    /// Returns the data that identify an id_token, code or token if it is presented again.
     ///
     /// - Parameters:
-    ///   - identity: The bytes of the artefact that a replay cannot change.
-    ///   - scope: The app or issuer at the provider for which the artefact was made.
+    ///   - identity: The bytes of the artefact, without parts that a replay could change.
+    ///   - scope: The app or issuer of the artefact.
     ///   - issuedAt: See `SocialArtefact.issuedAt`.
     func artefact(
         _ identity: [UInt8],
@@ -65,12 +65,12 @@ struct SocialAccount: Sendable {
         )
     }
 
-    /// Returns an id_token without its signature. The rest has one spelling only, because the signature covers it.
+    /// Returns an id_token without its signature, which may be encoded in several ways. It covers the other bytes.
     static func signedPart(of token: Secret) -> [UInt8] {
         Array(token.bytes.prefix(token.bytes.lastIndex(of: UInt8(ascii: ".")) ?? token.bytes.count))
     }
 
-    /// Returns claims with a Boolean `email_verified`. Apple may write it as a text. Anything but true is false.
+    /// Returns the claims with a Boolean `email_verified`. Apple may write a text. Any value except true becomes false.
     private static func normalised(_ claims: JSONValue) -> JSONValue {
         guard case .object(var members) = claims, let value = claims["email_verified"] else {
             return claims

@@ -2,7 +2,7 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// The published keys of Google or Apple. Both sign with RS256.
+/// The published keys of Google or Apple, for RS256.
 struct SocialKeys: Sendable {
     private let cache: JWKSetCache
 
@@ -12,7 +12,7 @@ struct SocialKeys: Sendable {
         }
     }
 
-    /// Verifies a signature. Only RS256 is accepted, so that no other key and no HMAC can be substituted (RFC 8725
+    /// Verifies a signature. Only RS256 is accepted, so that no HMAC or other key type can be substituted (RFC 8725
     /// 3.1).
     func verify(_ token: Secret) async throws(ProviderFault) -> JWS {
         let verified: JWS?

@@ -1,8 +1,8 @@
 package import Settings
 package import Vocabulary
 
-/// A configured provider with the issuer of a social provider. Its users also sign in with the social provider's kit.
-/// An app sees one user, whether the user signs in with the browser or with the kit.
+/// A configured OpenID provider that has the issuer of a sign-in kit (Google, Apple). Users have the same id whether
+/// they sign in with the browser or with the kit.
 package struct SocialOwner: Sendable {
     package let realm: Realm
     private let issuer: String
@@ -18,9 +18,9 @@ package struct SocialOwner: Sendable {
         self.clock = clock
     }
 
-    /// Returns the provider's user that the kit's artefact describes. The app's profile is ignored, as in the browser.
+    /// Returns the provider's user for the kit's claims. The app's profile is ignored, as it is in the browser.
     ///
-    /// - Throws: `signin.not_allowed`, or `social.refused` for claims that do not describe a user.
+    /// - Throws: `signin.not_allowed`, or `social.refused` if the claims contain no usable user.
     package func user(_ stated: SocialClaims) throws(NotDone) -> ProvenUser {
         let subject: String
         do throws(ClaimsError) {
@@ -40,19 +40,19 @@ package struct SocialOwner: Sendable {
     }
 }
 
-/// The owners of users who sign in with sign-in kits, on hosts that share their endpoints.
+/// The OpenID providers that own the users of sign-in kits, for hosts that share their endpoints.
 package struct SocialOwners: Sendable {
     private let owners: [String: SocialOwner]
-    /// The realm of users whose issuer belongs to no provider of the hosts.
+    /// The realm of users whose issuer belongs to no such provider.
     private let others: Realm
 
-    /// - Parameter owners: The owners by issuer (`iss`).
+    /// - Parameter owners: The owners by `iss`.
     package init(_ owners: [String: SocialOwner] = [:], others: Realm) {
         self.owners = owners
         self.others = others
     }
 
-    /// Returns the user of a proof, in the realm of the provider with the proof's issuer, otherwise in `others`.
+    /// Returns the user of a proof: of the provider with the proof's issuer, or otherwise a user in `others`.
     ///
     /// - Throws: The errors of `SocialOwner.user`.
     package func user(of proof: SocialProof) throws(NotDone) -> SocialUser {
@@ -63,12 +63,12 @@ package struct SocialOwners: Sendable {
     }
 }
 
-/// A user whom a social provider's sign-in kit has signed in.
+/// A user who has signed in with a sign-in kit.
 package struct SocialUser: Sendable, Hashable {
     package var proven: ProvenUser
     /// The realm of the user.
     package let realm: Realm
-    /// True if a provider of the realm issued the proof, and can end the user's sessions.
+    /// True if a provider of the realm owns the user, and can end the user's sessions.
     package let isOfProvider: Bool
 
     package init(proven: ProvenUser, realm: Realm, isOfProvider: Bool) {

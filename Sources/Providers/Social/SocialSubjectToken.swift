@@ -1,7 +1,7 @@
 package import Settings
 
-/// The artefact that a native app exchanges for a session: Auth0's types of subject tokens for native social sign-in
-/// (RFC 8693 2.1, `subject_token_type`).
+/// The artefact of a sign-in kit that a native app exchanges for a session, by Auth0's `subject_token_type` (RFC 8693
+/// 2.1).
 package enum SocialSubjectToken: String, Sendable, CaseIterable {
     /// An id_token of Google.
     case google = "http://auth0.com/oauth/token-type/google-id-token"
@@ -10,7 +10,7 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
     /// A session-info access token of Facebook.
     case facebook = "http://auth0.com/oauth/token-type/facebook-info-session-access-token"
 
-    /// The social provider whose sign-in kit gives the artefact.
+    /// The social provider of the artefact.
     package var login: SocialLogin {
         switch self {
         case .google: .google
@@ -19,11 +19,11 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
         }
     }
 
-    /// See `SocialLogin.connection`.
+    /// Auth0's name of the social provider (`SocialLogin.connection`).
     package var connection: String { self.login.connection }
 }
 
-/// The providers whose sign-in kits give id_tokens to native apps, by their names in Kratos.
+/// The providers whose sign-in kits give id_tokens to native apps, by Kratos's names for them.
 package enum SocialIDToken: String, Sendable, CaseIterable {
     case google, apple
 }

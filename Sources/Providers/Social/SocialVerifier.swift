@@ -1,27 +1,27 @@
 package import Sessions
 package import Vocabulary
 
-/// Identifies the user of an artefact that a native app presents: an id_token, a code or a token from a sign-in kit.
+/// Verifies what a sign-in kit gave to a native app: an id_token, a code or a token (the artefact).
 package protocol SocialVerifier: Sendable {
-    /// Verifies the artefact, if needed with a call to the provider. The call has its own time limit.
+    /// Verifies the artefact. May call the provider, within a time limit.
     ///
-    /// - Returns: The user and how to mark the artefact as presented. Accepting it unmarked would allow a replay.
-    /// - Throws: `social.refused` if the artefact is not valid. `provider.unavailable` if that is unknown: the provider
-    ///   cannot be reached, does not answer properly or rejects the gateway's own credentials. The detail says which
-    ///   check failed, never a part of the artefact or of a secret.
+    /// - Returns: The user, and an id of the artefact. The caller must record the id, to reject a replay.
+    /// - Throws: `social.refused` if the artefact is not valid. `provider.unavailable` if the provider cannot be
+    ///   reached, gives no proper answer or rejects the gateway's credentials. The detail names the failed check, and
+    ///   contains no secret.
     func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof
 }
 
-/// A sign-in that an app requests.
+/// A sign-in with an artefact.
 package struct SocialSignIn: Sendable {
     package var artefact: Secret
-    /// The app's statement about the user. `nil` if the app sent no profile.
+    /// The profile that the app sent; `nil` if there is none.
     package var profile: SocialProfile?
-    /// The app's bundle id in the client's registration. `nil` if the client has none.
+    /// The bundle id in the client's registration; `nil` if there is none.
     package var bundleID: String?
-    /// The nonce that the id_token must have. `nil` if the app sent none.
+    /// The nonce that the app sent and the id_token must have; `nil` if the app sent none.
     package var nonce: String?
-    /// True to refuse an id_token with a nonce if the app sent no nonce. Some kits hide the nonce from the app.
+    /// True to reject an id_token with a nonce if the app sent none. Some kits hide their nonce from the app.
     package var isNonceCompared: Bool
 
     package init(
@@ -39,11 +39,11 @@ package struct SocialSignIn: Sendable {
     }
 }
 
-/// The user that an artefact proves.
+/// The user of a verified artefact.
 package struct SocialProof: Sendable, Hashable {
     package var user: ProvenUser
     package var artefact: SocialArtefact
-    /// The provider's own claims about the user. `nil` if the provider states only the id.
+    /// The provider's own claims about the user; `nil` if it reports only the id.
     package var stated: SocialClaims?
 
     package init(_ user: ProvenUser, _ artefact: SocialArtefact, stated: SocialClaims? = nil) {
@@ -53,7 +53,7 @@ package struct SocialProof: Sendable, Hashable {
     }
 }
 
-/// A social provider's claims about a user, without what the app says.
+/// A social provider's claims about a user, without the app's profile.
 package struct SocialClaims: Sendable, Hashable {
     /// The issuer of the claims (`iss`).
     package var issuer: String
@@ -69,12 +69,12 @@ package struct SocialClaims: Sendable, Hashable {
     }
 }
 
-/// The data by which a replay of an artefact is recognised.
+/// The id of an artefact, and how long a replay of it must be recognised.
 package struct SocialArtefact: Sendable, Hashable {
     package var id: OnceID
-    /// When the provider made the artefact. `nil` if the provider does not say, or accepts the artefact only once.
+    /// The issue time of the artefact; `nil` if the provider does not report it, or redeems the artefact only once.
     package var issuedAt: UnixTime?
-    /// How long the artefact could be presented again, including the leeway for the clocks of both sides.
+    /// The time for which the artefact can be presented, including the leeway for the clocks.
     package var lifetime: Duration
 
     package init(id: OnceID, issuedAt: UnixTime?, lifetime: Duration) {
@@ -83,6 +83,6 @@ package struct SocialArtefact: Sendable, Hashable {
         self.lifetime = lifetime
     }
 
-    /// Returns whether the artefact may have been presented before the store began to remember artefacts.
+    /// Returns whether the artefact may have been presented before the store began to remember ids.
     package func mayPrecede(_ memory: OnceMemory) -> Bool { self.issuedAt.map(memory.mayFollow) ?? false }
 }

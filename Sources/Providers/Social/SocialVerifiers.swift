@@ -2,12 +2,12 @@ package import Calls
 package import Settings
 package import Vocabulary
 
-/// The configured verifiers, one for each kind of artefact.
+/// The configured verifiers of artefacts.
 package struct SocialVerifiers: Sendable {
     private let verifiers: [SocialSubjectToken: any SocialVerifier]
     private let idTokens: [SocialIDToken: any SocialVerifier]
 
-    /// - Parameter idTokens: The verifiers of id_tokens that sign users in at Kratos's paths.
+    /// - Parameter idTokens: The verifiers of id_tokens that are presented at Kratos's paths.
     package init(
         _ verifiers: [SocialSubjectToken: any SocialVerifier] = [:],
         idTokens: [SocialIDToken: any SocialVerifier] = [:]
@@ -17,8 +17,8 @@ package struct SocialVerifiers: Sendable {
     }
 
     /// - Parameters:
-    ///   - clock: A clock that follows changes of the machine's clock, because providers write the times in tokens.
-    ///   - reportOutage: Called with the reason if an artefact could not be verified, without any part of the artefact.
+    ///   - clock: The wall clock, with which the times in tokens are compared.
+    ///   - reportOutage: Called with the reason if a provider gave no answer, without any part of the artefact.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: NativeSocialSettings?,
@@ -44,9 +44,9 @@ package struct SocialVerifiers: Sendable {
         self.idTokens = idTokens.mapValues { OutageReportingVerifier(verifier: $0, notify: reportOutage) }
     }
 
-    /// The verifier of this kind. `nil` if the kind is not configured.
+    /// The verifier of this artefact; `nil` if it is not configured.
     package subscript(kind: SocialSubjectToken) -> (any SocialVerifier)? { self.verifiers[kind] }
 
-    /// The verifier of these id_tokens. `nil` if they are not configured.
+    /// The verifier of these id_tokens; `nil` if they are not configured.
     package subscript(idToken kind: SocialIDToken) -> (any SocialVerifier)? { self.idTokens[kind] }
 }

@@ -7,20 +7,18 @@ import Glibc
 
 /// A low-priority thread that ends with its work.
 ///
-/// At normal priority, a hash that takes tens of milliseconds keeps a core busy while a request waits. At low priority,
-/// an event loop that has work gets the core at once. Hashes still advance when the loops are always busy: a thread
-/// then gets a tenth of a core.
+/// A password hash takes a core for tens of milliseconds. At low priority, it yields the core to an event loop with
+/// work at once. Under constant load, a hash still gets a tenth of a core.
 ///
-/// The threads of Swift and Dispatch are shared, and without privileges no thread can raise its priority again. So the
-/// work has its own threads.
+/// Swift's and Dispatch's threads are shared, and an unprivileged thread cannot raise its priority again.
 enum BackgroundThread {
-    /// The niceness. At a higher value, or with `SCHED_IDLE`, busy loops would delay sign-ins until clients give up.
+    /// The niceness. A higher value or `SCHED_IDLE` would delay sign-ins too long while the loops are busy.
     private static let niceness: Int32 = 10
 
-    /// Runs `body` on a new thread. If the system provides no thread, one of Dispatch's threads runs `body`.
+    /// Runs `body` on a new thread, or on a thread of Dispatch if the system provides no new one.
     static func run(_ body: @escaping @Sendable () -> Void) {
         let code = SystemThread.start {
-            // On Linux, this is the priority of the calling thread, not of the process.
+            // On Linux, this sets the priority of the calling thread, not of the process.
             _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, Self.niceness)
             body()
         }

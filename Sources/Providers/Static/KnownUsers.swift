@@ -2,16 +2,16 @@ package import Settings
 import Synchronization
 import Vocabulary
 
-/// The configured users that this process has seen, with their password hashes. Removed users are remembered: a user
-/// who returns with another password must not find sessions of the old password.
+/// The configured users that this process has seen, with their password hashes. Removed users are remembered: if a user
+/// returns with another password, the sessions of the old password must end.
 package final class KnownUsers: Sendable {
-    /// The effect of new settings on users' sessions.
+    /// What new settings change for users with sessions.
     package struct Changes: Sendable {
         /// The provider's own ids of users who are no longer in the settings.
         package var gone: [String] = []
         /// The provider's own ids of users whose password has changed.
         package var changed: [String] = []
-        /// Whether the traits of a user have changed.
+        /// True if the traits of a user have changed.
         package var hasNewTraits = false
     }
 
@@ -21,7 +21,7 @@ package final class KnownUsers: Sendable {
         var present: Set<String> = []
         /// The traits of each present id.
         var traits: [String: JSONValue] = [:]
-        /// The ids of users whose sessions could not be ended when the password changed.
+        /// The ids of users whose sessions could not be ended after a change of password.
         var unended: Set<String> = []
     }
 
@@ -29,9 +29,9 @@ package final class KnownUsers: Sendable {
 
     package init() {}
 
-    /// Adopts new settings. The first settings cause no changes, and neither does a provider without users in the
-    /// settings. After this call, no sign-in that was checked with earlier settings begins a session (`hashes(of:)`),
-    /// so that ending the sessions of `changed` misses no session.
+    /// Adopts new settings. The first settings cause no changes, and neither do settings without static users. From
+    /// this call on, `hashes(of:)` rejects sign-ins with a former password, so ending the sessions of `changed` misses
+    /// none.
     package func adopt(_ provider: (any ProviderSettings)?) -> Changes {
         guard let users = (provider as? FixedUsersSettings)?.users else { return Changes() }
         let hashes = Self.hashes(of: users)
@@ -49,15 +49,15 @@ package final class KnownUsers: Sendable {
         }
     }
 
-    /// Records that this user's sessions could not be ended, so that the next settings report the user as changed.
+    /// Records that this user's sessions could not be ended. The next settings report the user as changed again.
     package func noteUnended(_ id: String) { self.state.withLock { _ = $0.unended.insert(id) } }
 
-    /// Returns the password hashes of this id in the current settings. `nil` if the settings have no such user.
+    /// Returns the password hashes of this id in the current settings; `nil` if there is no such user.
     func hashes(of id: String) -> Set<Secret>? {
         self.state.withLock { $0.present.contains(id) ? $0.hashes[id] : nil }
     }
 
-    /// Returns the password hashes of each id. One user may have several names, each with a password.
+    /// Returns the password hashes of each id. A user may have several identifiers with different passwords.
     static func hashes(of users: [UserSettings]) -> [String: Set<Secret>] {
         Dictionary(users.map { ($0.ownID, [$0.passwordHash]) }) { $0.union($1) }
     }

@@ -1,15 +1,13 @@
 import AddressIntelligence
 import Synchronization
 
-/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, at lower priority. A few jobs run
-/// at once, and a limited number can wait. No single source can fill all places.
+/// Hashes passwords on background threads: a few jobs run at once, and a limited number wait.
 ///
-/// A quarter of the places is reserved for familiar sources. A source gets another place only while it holds fewer
-/// places than are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). A single source can
-/// hold half of the places, and a new source finds free places however many sources there are. Sources take turns, so
-/// that a new source does not wait for another source's queue.
+/// No source can fill all places. A quarter of them is reserved for familiar sources. A source gets a place only while
+/// it has fewer places than are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). So one
+/// source gets at most half of the places, and a new source always finds one. Sources take turns.
 package final class PasswordWorkers: Sendable {
-    /// Does the work and returns a closure that delivers the result to the waiting caller.
+    /// Does the work, and returns a closure that passes the result to the caller.
     private typealias Job = @Sendable () -> @Sendable () -> Void
 
     private struct Waiting {
@@ -18,31 +16,31 @@ package final class PasswordWorkers: Sendable {
         let job: Job
     }
 
-    /// The places of one source.
+    /// The places that one source has.
     private struct Share {
         var places = 0
-        /// The turn of the source's last job that runs or waits.
+        /// The turn of the source's newest job.
         var lastTurn = 0
     }
 
     private struct State {
         var running = 0
-        /// The waiting work in order of arrival.
+        /// The waiting jobs in order of arrival.
         var waiting: [Waiting] = []
         var shares: [CIDRBlock: Share] = [:]
-        /// The turn of the work that began last.
+        /// The turn of the job that began last.
         var turn = 0
     }
 
     private let state = Mutex(State())
     private let atOnce: Int
     private let places: Int
-    /// The number of places that only familiar sources can get.
+    /// The number of places for familiar sources only.
     private let reserved: Int
 
     /// - Parameters:
-    ///   - atOnce: The number of jobs that run at once. scrypt and Argon2 need tens of mebibytes for each job.
-    ///   - waitingLimit: The number of jobs that may wait. Further jobs are refused at once.
+    ///   - atOnce: The number of jobs that run at once. scrypt and Argon2 need tens of mebibytes for each.
+    ///   - waitingLimit: The number of jobs that may wait. Further jobs are rejected.
     package init(atOnce: Int = 2, waitingLimit: Int = 126) {
         precondition(atOnce > 0 && waitingLimit >= 0, "there must be at least one worker")
         self.atOnce = atOnce
@@ -50,15 +48,15 @@ package final class PasswordWorkers: Sendable {
         self.reserved = self.places / 4
     }
 
-    /// The number of occupied places.
+    /// The number of jobs that run or wait.
     package var occupiedPlaces: Int { self.state.withLock { $0.running + $0.waiting.count } }
 
-    /// Returns whether work for this source would be accepted now.
+    /// Returns whether a job of this source would be accepted now.
     package func hasPlace(for source: SignInSource) -> Bool {
         self.state.withLock { self.hasPlace(for: source, $0) }
     }
 
-    /// Runs `work` and returns its result. `nil` if no place was free: `work` was not run.
+    /// Runs `work` and returns its result; `nil` if there was no place and `work` did not run.
     package func run<Value: Sendable>(for source: SignInSource, _ work: @escaping @Sendable () -> Value) async -> Value?
     {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
@@ -90,7 +88,7 @@ package final class PasswordWorkers: Sendable {
         return place != .none
     }
 
-    /// Runs the job, and then other jobs while any wait.
+    /// Runs the job, and then waiting jobs until none is left.
     private func work(_ job: @escaping Job, of share: CIDRBlock) {
         var (job, share) = (job, share)
         while true {
@@ -99,7 +97,7 @@ package final class PasswordWorkers: Sendable {
                 Self.free(share, &state)
                 return Self.next(&state)
             }
-            // The place is free before the caller is answered.
+            // The place is freed before the caller gets the result.
             answer()
             guard let next else { return }
             (job, share) = (next.job, next.share)
@@ -117,7 +115,7 @@ package final class PasswordWorkers: Sendable {
         state.shares[share] = held.places > 0 ? held : nil
     }
 
-    /// Returns the first waiting work of the source whose turn is next.
+    /// Removes and returns the waiting job with the lowest turn; `nil` if none waits.
     private static func next(_ state: inout State) -> Waiting? {
         guard let first = state.waiting.indices.min(by: { state.waiting[$0].turn < state.waiting[$1].turn }) else {
             state.running -= 1

@@ -3,26 +3,25 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Users from the configuration, with password hashes. For demo and tests, on loopback unless a flag permits more.
+/// Users in the settings, for demos and tests. Allowed on loopback only, unless a flag permits more.
 package struct StaticProvider: PasswordProvider, UserDirectory {
-    /// The maximum length of a password in bytes. Longer passwords would let an attacker choose the amount of hashing.
+    /// The maximum length of a password in bytes. It limits the work of hashing.
     private static let longestPassword = 1024
     private static let methods = ["password"]
 
     private let users: [UserIdentifier: UserSettings]
     private let hashes: [String: Set<Secret>]
-    /// The traits of each id. One user may have several names, with the same traits.
+    /// The traits of each id. A user with several identifiers has the same traits under each.
     private let traits: [String: JSONDocument]
     private let known: KnownUsers?
-    /// Hashes that are verified for unknown users. They belong to no user and cost as much as the users' hashes, so
-    /// that the work is equal.
+    /// Hashes that are verified for unknown identifiers. They cost as much as the users' hashes, so the time is equal.
     private let decoys: [Secret]
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: The users. If two users have one identifier, the first is used. The settings refuse that.
-    ///   - known: The users in the process's current settings. `nil` if `users` never change.
-    ///   - workers: Runs all hashing of passwords in the process.
+    ///   - users: The users. If two have the same identifier, the first one is used; the settings reject that.
+    ///   - known: The users of the current settings of the process; `nil` if `users` never change.
+    ///   - workers: Runs the hashing. Shared by the whole process.
     package init(users: [UserSettings], known: KnownUsers? = nil, workers: PasswordWorkers = PasswordWorkers()) {
         self.users = Dictionary(
             users.compactMap { user in UserIdentifier(user.identifier).map { ($0, user) } },
@@ -48,7 +47,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     ) async throws(NotDone) -> Authentication {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
-        // An unknown identifier always gets one decoy, as a known identifier always gets its user's hash.
+        // Each unknown identifier has one decoy, as each known identifier has one hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
         let spellings = isTooLong ? [[]] : Self.spellings(of: password)
@@ -64,8 +63,8 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         )
     }
 
-    /// Returns the password as typed, and as another keyboard would have sent it, because the hash may be of either
-    /// spelling. The number of spellings depends only on the password.
+    /// Returns the password as typed, and in the Unicode form of other keyboards, because the hash may be of either.
+    /// The number of forms depends only on the password.
     private static func spellings(of password: Secret) -> [[UInt8]] {
         let twin = String(validating: password.bytes, as: UTF8.self)?.twin
         return [password.bytes] + (twin.map { [Array($0.utf8)] } ?? [])
@@ -89,8 +88,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         return known.hashes(of: session.identity.idAtProvider) != self.hashes[session.identity.idAtProvider]
     }
 
-    /// Returns whether a session is of this provider. Other sessions have a named provider or another method
-    /// (`native_social`).
+    /// Returns whether a session is of this provider. Sessions of other providers name them, or have another method.
     private static func isOfOwn(_ session: Session) -> Bool {
         session.provider == nil && session.methods == Self.methods
     }

@@ -1,16 +1,16 @@
 package import Vocabulary
 
-/// A signed assertion of a session for one audience, ready to be copied into requests. Its times are by the machine's
-/// clock, because verifiers compare them with their clocks.
+/// A signed assertion of a session for one audience, as a header line. Its times are by the machine's clock, because
+/// apps compare them with their own clocks.
 package struct CachedAssertion: Sendable {
     /// The line of the header field with its CRLF.
     package let line: ContiguousArray<UInt8>
-    /// The number of the audience in the configuration.
+    /// The number that the configuration gives to the audience.
     package let audience: Int
     private let madeAt: UnixTime
-    /// The time from which the assertion is no longer sent.
+    /// The time from which the assertion is not sent.
     package let servesUntil: UnixTime
-    /// The time from which a use asks for the next assertion.
+    /// The time from which a use starts the making of the next assertion.
     package fileprivate(set) var renewAt: UnixTime
 
     package init(
@@ -27,19 +27,19 @@ package struct CachedAssertion: Sendable {
         self.servesUntil = servesUntil
     }
 
-    /// Reports whether the assertion may be sent. False after the clock was set back: verifiers would reject it.
+    /// Reports whether the assertion may be sent. False after the clock was set back, because apps would reject it.
     fileprivate func serves(at now: UnixTime) -> Bool { now >= self.madeAt && now < self.servesUntil }
 }
 
-/// The assertions of one session: one for each recently requested audience.
+/// The assertions of one session, one for each recently used audience.
 struct CachedAssertions {
-    /// The maximum number of assertions. Each name of a wildcard is an audience, so a client could ask for any number.
+    /// The maximum number of assertions. Each host of a wildcard is an audience, so a client could cause any number.
     static let most = 16
     /// The assertions, the oldest first.
     private var assertions: [CachedAssertion] = []
 
-    /// Returns the line for an audience. `nil` if no assertion for it may be sent. `isDue` is true once per assertion:
-    /// at the first use from `renewAt` on.
+    /// Returns the header line for an audience; `nil` if it has no assertion that may be sent. `isDue` is true once per
+    /// assertion, at the first use after `renewAt`.
     @inline(__always)
     mutating func use(for audience: Int, at now: UnixTime) -> (line: ContiguousArray<UInt8>, isDue: Bool)? {
         for index in self.assertions.indices where self.assertions[index].audience == audience {
@@ -51,8 +51,8 @@ struct CachedAssertions {
         return nil
     }
 
-    /// Keeps an assertion and drops the earlier assertion for its audience. Assertions that are too old are dropped, so
-    /// that a session that visits many apps keeps few. If there are still too many, the oldest is dropped.
+    /// Adds an assertion. Drops the earlier one for its audience and all that are too old, and otherwise the oldest if
+    /// there are too many.
     mutating func keep(_ assertion: CachedAssertion, at now: UnixTime) {
         self.assertions.removeAll { $0.audience == assertion.audience || !$0.serves(at: now) }
         if self.assertions.count >= Self.most { self.assertions.removeFirst() }

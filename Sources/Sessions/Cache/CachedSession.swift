@@ -4,68 +4,68 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// A session as one event loop knows it, with identity bytes ready to be copied into requests. Confined to its loop.
+/// A session in the cache of one event loop, with its identity header bytes. Used only on this loop.
 @usableFromInline
 package final class CachedSession {
-    /// The record as it was read. It is a reference, because a copy would count references to its many parts.
+    /// The record, as it was read.
     @usableFromInline let stored: Stored<Session>
     package let key: RecordKey
-    /// The time when the last read that confirmed the session began. The entry's age is measured from this time.
+    /// The time when the last read that found this record began. The age of the entry is measured from this time.
     package private(set) var readAt: UnixTime
 
-    /// The state of the session as far as the entry knows.
+    /// Whether the session has ended, or its record has changed and must be read again.
     enum State: UInt8 { case known, changed, ended }
 
-    /// The subject's names. `nil` if the only name is the subject in the record.
+    /// The subject's names in the store; `nil` if the only name is the subject itself.
     private let otherNames: [String]?
 
-    /// The raw token, compared byte by byte on every hit.
+    /// The raw token. Every hit compares it in full.
     let token: Secret
     let hash: UInt32
-    /// The index of the next entry in the same bucket. Negative if none exists.
+    /// The next slot in the same bucket; negative if there is none.
     var next: Int32 = -1
-    /// The entry's slot in the table. Negative if the entry is in no table.
+    /// The entry's slot in the table; negative if the table does not contain the entry.
     var slot: Int32 = -1
-    /// The entry's first link in the table's `SlotIndex`.
+    /// The entry's first link in the table's `SlotIndex`; negative if there is none.
     var links: Int32 = -1
-    /// The number of sweeps of the cache that began before the session was read.
+    /// The number of sweeps of the cache that began before the entry was made.
     let sweepsBefore: Int
-    /// How long after a noted use further uses are not noted in the store, in milliseconds.
+    /// The minimum time between two uses that are written to the store, in milliseconds.
     private let touchMilliseconds: Int32
-    /// Whether the entry was used since it was added, or since the eviction hand last passed.
+    /// True if the entry was used since it was added, or since the CLOCK hand last passed it.
     var isReferenced = false
     private(set) var state = State.known
-    /// Whether the token is accepted only by some routes, only with a proof, or only for some requests.
+    /// True for an access token, a token bound to a key or certificate, and a stale foreign token.
     package private(set) var isLimited: Bool
-    /// The cache's turn (see `SessionCache`) when the last read that confirmed the session began.
+    /// The cache's turn (`SessionCache`) when the last read that found this record began.
     private(set) var turn: UInt64
-    /// The time until which the entry may be used, unless a read confirms it again.
+    /// The time until which the entry may be used without another read.
     private var servesUntil: UnixTime
-    /// The time from which a use starts a read in the background.
+    /// The time from which a use starts a background read.
     var refreshAt: UnixTime { didSet { self.setDue() } }
-    /// The time from which a use is noted in the store.
+    /// The time from which a use is written to the store.
     var touchAt: UnixTime { didSet { self.setDue() } }
-    /// The time from which a use renews the provider's tokens, or looks whether it is time to ask the provider.
+    /// The time from which a use calls the renewer of the provider's tokens.
     var renewAt: UnixTime { didSet { self.setDue() } }
-    /// The earliest of `refreshAt`, `touchAt`, `renewAt` and the id_token's end, so that a hit compares one time.
+    /// The earliest of `refreshAt`, `touchAt`, `renewAt` and the id_token's expiry, so that a hit compares one time.
     private(set) var dueAt: UnixTime
 
-    /// The token, if it replaced an earlier one. `nil` if it is the session's first token.
+    /// The token if it is a successor token; `nil` for the session's first token.
     @Rare private(set) var successor: PresentedToken?
     /// The provider's last verdict on a foreign token; `nil` for a token of the gateway.
     @Rare private(set) var verdict: ForeignVerdict?
-    /// The provider's tokens, if header fields of the identity contain them.
+    /// The provider's tokens; `nil` if no identity header contains them.
     @Rare package private(set) var tokens: SessionTokens?
-    /// The time from which the session does not suffice for an app that needs the provider's tokens.
+    /// The time from which apps that need the provider's tokens reject the session.
     package let tokensEndAt: UnixTime
-    /// The time when reads for a stream began to fail. `nil` if the last read succeeded.
+    /// The time when reads for a stream began to fail; `nil` if the last read succeeded.
     @Rare var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
-    /// The identity bytes for apps with the other encoding (`identity_encoding` of a route).
+    /// The identity bytes in the other encoding (`identity_encoding` of a route).
     private var otherRendering: ContiguousArray<UInt8>?
     private var assertions = CachedAssertions()
-    /// The configuration's generation to which the renderings and the assertions belong.
+    /// The number of the configuration from which the identity bytes and assertions were made.
     private var generation: UInt64 = 0
 
     init(
@@ -92,7 +92,7 @@ package final class CachedSession {
         self.servesUntil = readAt
         self.refreshAt = Self.refresh(readAt, verdict)
         self.touchMilliseconds = Int32(clamping: stored.record.useMilliseconds)
-        // Writing the session was its first use. Uses of foreign sessions are not noted: providers limit idle time.
+        // Writing the session was its first use. The use of a foreign token is not written: its provider limits it.
         self.touchAt =
             verdict == nil
             ? (stored.usedAt ?? stored.record.issuedAt).advanced(byMilliseconds: self.touchMilliseconds) : .never
@@ -116,8 +116,7 @@ package final class CachedSession {
         self.dueAt = min(self.refreshAt, self.touchAt, self.renewAt, self.tokens?.idExpiresAt ?? .never)
     }
 
-    /// Removes the provider's id_token if it has expired. A renewal may bring no new id_token, and an app would have to
-    /// reject the expired one.
+    /// Removes the provider's id_token if it has expired. Apps would reject it, and a renewal may bring no new one.
     func leaveOutExpired(at now: UnixTime) {
         guard let tokens = self.tokens, let end = tokens.idExpiresAt, now >= end else { return }
         self.tokens = tokens.withoutID
@@ -127,38 +126,38 @@ package final class CachedSession {
     }
 
     @inlinable package var session: Session { self.stored.record }
-    /// The names of the session's subject in `Invalidation.subject`.
+    /// The names of the session's subject in the store (`Invalidation.subject`).
     package var subjectNames: [String] { self.otherNames ?? [self.session.subject] }
-    /// Reports whether `names` contains one of the subject's names.
+    /// Reports whether `names` contains one of the subject's names in the store.
     func isNamed(oneOf names: Set<String>) -> Bool {
         self.otherNames.map { !names.isDisjoint(with: $0) } ?? names.contains(self.session.subject)
     }
 
-    /// Reports whether `name` is one of the subject's names, without making an array of them.
+    /// Reports whether `name` is one of the subject's names in the store. Makes no array of them.
     func isNamed(_ name: String) -> Bool {
         if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }
     }
 
-    /// Reports whether the end of a client ends the session. False for a foreign token: the provider knows its client.
+    /// Reports whether this end of a client ends the session. False for a foreign token: the provider knows its client.
     func isEnded(withClient end: Invalidation) -> Bool { self.verdict == nil && end.endsClient(of: self.session) }
 
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
-    /// The fingerprint of the session's first token. It identifies the session in logs for the session's whole life.
+    /// The fingerprint of the session's key. It identifies the session in logs, even after its token was replaced.
     package var fingerprint: Fingerprint { self.key.fingerprint }
-    /// The token with which the session is presented.
+    /// The token that the entry was found by.
     package var presentedToken: PresentedToken { self.successor ?? .first(self.key) }
 
-    /// Whether the entry has learned that the session ended. See `SessionCache.hasEnded`.
+    /// True if an end of the session has reached the entry. `SessionCache.hasEnded` also asks the sweeps under way.
     var hasEnded: Bool { self.state == .ended }
 
-    /// Whether the loop's cache contains the entry, so that ends of the session reach it there.
+    /// True if the cache contains the entry, so that ends of the session reach it.
     package var isKept: Bool { self.slot >= 0 && self.state == .known }
 
-    /// The foreign session as this loop knows it; `nil` for a token of the gateway.
+    /// The foreign session of the entry; `nil` for a token of the gateway.
     var foreign: ForeignSession? { self.verdict.map { ForeignSession(session: self.session, verdict: $0) } }
 
-    /// Whether the entry only bridges an outage of the provider (`ForeignVerdict.isStale`).
+    /// True if the verdict of the provider has expired and only bridges an outage (`ForeignVerdict.isStale`).
     package var isStale: Bool { self.verdict?.isStale == true }
 
     private static func isLimited(_ session: Session, _ verdict: ForeignVerdict?) -> Bool {
@@ -166,17 +165,17 @@ package final class CachedSession {
             || verdict?.isStale == true
     }
 
-    // Integers, because arithmetic with `Duration` shows in the profile of a read.
+    // Integers, because `Duration` arithmetic costs measurable time in every read.
     private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
     private static let refreshMilliseconds = SessionCache.refreshAge.wholeMilliseconds
     private static let pauseMilliseconds = SessionCache.refreshPause.wholeMilliseconds
 
-    /// Returns the time until which a read that began at `readAt` lets the entry be used.
+    /// Returns the time until which the entry may be used after a read that began at `readAt`.
     private func end(ofReadAt readAt: UnixTime) -> UnixTime {
         let hardEnd = UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds)
         let end = min(self.session.end(ofToken: self.successor?.number ?? 0), hardEnd)
         if let verdict = self.verdict { return min(end, verdict.usableUntil) }
-        // Reads that are not uses, such as reads for streams, do not extend the session beyond its idle end.
+        // The entry must not outlive the idle timeout, because reads for streams are not uses.
         guard self.stored.usedAt != nil else { return end }
         let idle = self.session.idleLifetime.wholeMilliseconds - Int64(self.touchMilliseconds)
         return min(end, UnixTime(milliseconds: self.touchAt.milliseconds + idle))
@@ -185,29 +184,29 @@ package final class CachedSession {
     private static func refresh(_ readAt: UnixTime, _ verdict: ForeignVerdict?) -> UnixTime {
         let refresh = UnixTime(milliseconds: readAt.milliseconds + Self.refreshMilliseconds)
         guard let verdict else { return refresh }
-        // While a provider cannot be reached, it is not asked at every use.
+        // The pause applies also while the provider cannot be reached.
         let earliest = UnixTime(milliseconds: readAt.milliseconds + Self.pauseMilliseconds)
         return max(earliest, min(refresh, verdict.askAgainAt))
     }
 
-    /// Reports whether a use is to be noted in the store now.
+    /// Reports whether a use must be written to the store now.
     func isUseDue(at now: UnixTime) -> Bool { now >= self.touchAt }
 
-    /// Records that the present use is noted in the store.
+    /// Records that the present use is being written to the store.
     func noteUse(now: UnixTime) {
         self.touchAt = now.advanced(byMilliseconds: self.touchMilliseconds)
         self.servesUntil = self.end(ofReadAt: self.readAt)
     }
 
-    /// Adopts the last use that the store knows. Uses that other loops and gateways noted need not be noted again.
+    /// Adopts the last use in the store. Uses that other loops and gateways have written need not be written again.
     func noteUse(at usedAt: UnixTime?) {
         guard let usedAt else { return }
         self.touchAt = max(self.touchAt, usedAt.advanced(byMilliseconds: self.touchMilliseconds))
     }
 
-    /// Records that a read which began at `readAt` found an unchanged record.
+    /// Records that a read which began at `readAt` found this record unchanged.
     ///
-    /// - Parameter verdict: The provider's verdict that the read found for a foreign token.
+    /// - Parameter verdict: The verdict that the read found; `nil` for a token of the gateway.
     func confirm(readAt: UnixTime, turn: UInt64, verdict: ForeignVerdict?) {
         self.readAt = readAt
         self.turn = turn
@@ -218,33 +217,32 @@ package final class CachedSession {
         self.refreshAt = Self.refresh(readAt, verdict)
     }
 
-    /// Requires another read before the entry is trusted again, because no cache has a turn of 0.
+    /// Requires another read before the entry is used. No cache has the turn 0.
     func doubt() { self.turn = 0 }
 
-    /// Takes the entry out of use: its session has ended, or its record changed, so that it must be read again.
+    /// Marks the entry as changed or ended, so that it is not used again.
     func leave(as state: State) {
         self.doubt()
         if self.state != .ended { self.state = state }
     }
 
-    /// Returns the identity bytes for this generation of the configuration. `nil` if they have not been made yet. Bytes
-    /// of another generation are never returned.
+    /// Returns the identity bytes of this configuration; `nil` if they have not been made.
     package func rendering(generation: UInt64) -> ContiguousArray<UInt8>? {
         generation == self.generation ? self.rendering : nil
     }
 
-    /// Keeps identity bytes, and drops all bytes of any other generation.
+    /// Stores the identity bytes of this configuration, and drops all bytes of other configurations.
     package func setRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
         self.begin(generation)
         self.rendering = bytes
     }
 
-    /// Returns the identity bytes for apps with the other encoding (`identity_encoding`). `nil` if not yet made.
+    /// Returns the identity bytes in the other encoding (`identity_encoding`); `nil` if they have not been made.
     package func otherRendering(generation: UInt64) -> ContiguousArray<UInt8>? {
         generation == self.generation ? self.otherRendering : nil
     }
 
-    /// Keeps identity bytes for apps with the other encoding, and drops everything of any other generation.
+    /// Stores the identity bytes in the other encoding, and drops all bytes of other configurations.
     package func setOtherRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
         self.begin(generation)
         self.otherRendering = bytes
@@ -258,8 +256,8 @@ package final class CachedSession {
         self.generation = generation
     }
 
-    /// Returns the line of the assertion for an audience. `nil` if none of this generation may be sent at `now`, by the
-    /// machine's clock. If `isDue` is true, the caller must have the next assertion made.
+    /// Returns the header line of the assertion for an audience; `nil` if this configuration has none that may be sent
+    /// at `now`, by the machine's clock. If `isDue` is true, the caller must make the next assertion.
     package func assertion(
         for audience: Int,
         at now: UnixTime,
@@ -268,13 +266,12 @@ package final class CachedSession {
         generation == self.generation ? self.assertions.use(for: audience, at: now) : nil
     }
 
-    /// Keeps an assertion and drops the earlier one for its audience. Does nothing if the generation differs.
+    /// Stores an assertion, which replaces the earlier one for its audience. Does nothing if the configuration differs.
     package func setAssertion(_ assertion: CachedAssertion, at now: UnixTime, generation: UInt64) {
         if generation == self.generation { self.assertions.keep(assertion, at: now) }
     }
 
-    /// Reports whether the entry may be used: the session has not expired, and the last read is younger than the hard
-    /// limit. False after the clock was set back.
+    /// Reports whether the entry is young enough and its session has not expired. False after the clock was set back.
     func mayServe(at now: UnixTime) -> Bool {
         now >= self.readAt && now < self.servesUntil
     }
@@ -292,13 +289,13 @@ package final class CachedSession {
 extension UnixTime {
     fileprivate static let never = UnixTime(milliseconds: .max)
 
-    /// Returns a later time. Does not use `Duration`, because its arithmetic shows in the profile of a read.
+    /// Returns a later time. `Duration` arithmetic would be slower.
     fileprivate func advanced(byMilliseconds milliseconds: Int32) -> UnixTime {
         UnixTime(milliseconds: self.milliseconds + Int64(milliseconds))
     }
 }
 
-/// The provider's tokens as far as header fields of the identity need them. They may be missing.
+/// The provider's tokens of a session; `needed(nil)` if identity headers contain them but none exist.
 enum KnownTokens {
     case notNeeded
     case needed(SessionTokens?)

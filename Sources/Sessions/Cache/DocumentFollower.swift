@@ -2,46 +2,46 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// Uses the contents of documents in the store. A `DocumentFollower` decides when they are read.
+/// Uses documents of the store. Its `DocumentFollower` decides when they are read.
 package protocol DocumentReader: AnyObject, Sendable {
     var follower: DocumentFollower { get }
 
     /// Reports whether this reader uses the document with this name.
     func reads(_ name: DocumentName) -> Bool
 
-    /// Reads the documents and puts them to use. Calls never overlap, and are not made on an event loop, because they
-    /// may take long.
+    /// Reads the documents and applies them. Calls never overlap. They are not made on an event loop, because they may
+    /// take long.
     ///
-    /// - Returns: False if the documents could not be read; they are then read again soon.
+    /// - Returns: False if the documents could not be read. They are then read again after the follower's `interval`.
     func readDocuments() async -> Bool
 }
 
 extension DocumentReader {
-    /// Starts reading, now and after every change.
+    /// Begins to read, now and after every change.
     package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
 
-    /// Stops reading. Returns when the reader no longer uses the store or the loops.
+    /// Ends all reading. Returns when the reader no longer uses the store or the loops.
     package func stop() async { await self.follower.stop() }
 
-    /// Reads the documents. Returns when they are in use, or could not be read.
+    /// Reads the documents. Returns when they are applied or could not be read.
     package func refresh() async { await self.follower.refresh(self) }
 
     /// Reads the documents in the background.
     package func refreshSoon() { self.follower.refreshSoon(self) }
 }
 
-/// Decides when documents are read: at once if the store reports a change, every minute in case a report was lost, and
-/// more often while they cannot be read.
+/// Decides when documents are read: when the store reports a change, every minute in case a report was lost, and after
+/// `interval` if they could not be read.
 package final class DocumentFollower: Sendable {
     private struct State: Sendable {
-        /// Whether the last read has succeeded.
+        /// True if the last read succeeded.
         var isRead = false
         var reading: Task<Void, Never>?
-        /// Whether the documents may have changed since the current read began, so that they must be read again.
+        /// True if the documents may have changed since the current read began.
         var isDirty = false
         var timer: RepeatedTask?
         var isStopped = false
-        /// The number of intervals since the timer last caused a read.
+        /// The number of `interval`s since the timer last started a read.
         var idleIntervals = 0
         var sealsSeenAt: UnixTime?
     }
@@ -53,13 +53,13 @@ package final class DocumentFollower: Sendable {
     private let interval: Duration
     private let state = Mutex(State())
 
-    /// - Parameter interval: The time after a failure until the documents are read again.
+    /// - Parameter interval: The time between a failed read and the next one.
     package init(loops: any EventLoopGroup, interval: Duration) {
         self.loops = loops
         self.interval = interval
     }
 
-    /// Lets `reader` read now and after every change.
+    /// Calls `reader.readDocuments()`, now and after every change.
     package func start(_ reader: any DocumentReader, following caches: SessionCaches) {
         caches.followDocuments { [weak self, weak reader] change in
             guard let self, let reader else { return }
@@ -88,7 +88,7 @@ package final class DocumentFollower: Sendable {
         }
     }
 
-    /// Stops all reading. Returns when no read uses the store or the loops any longer.
+    /// Ends all reading. Returns when no read uses the store or the loops any longer.
     package func stop() async {
         let (timer, reading) = self.state.withLock { state in
             state.isStopped = true
@@ -98,13 +98,13 @@ package final class DocumentFollower: Sendable {
         await reading?.value
     }
 
-    /// Lets `reader` read. Returns when it has read, or has failed.
+    /// Calls `reader.readDocuments()`. Returns when the call is over.
     package func refresh(_ reader: any DocumentReader) async { await self.reading(by: reader).value }
 
-    /// Lets `reader` read in the background.
+    /// Calls `reader.readDocuments()` in the background.
     package func refreshSoon(_ reader: any DocumentReader) { _ = self.reading(by: reader) }
 
-    /// Returns a new read, or the current read if there is one: it then reads once more.
+    /// Starts a read and returns it. A read under way is returned instead, and reads once more.
     private func reading(by reader: any DocumentReader) -> Task<Void, Never> {
         self.state.withLock { state in
             state.isDirty = true
@@ -129,13 +129,13 @@ package final class DocumentFollower: Sendable {
         }
     }
 
-    /// Reports whether documents that are sealed under an older secret may be sealed again. While a new secret is
-    /// rolled out, the gateways disagree about the current one. The pause keeps them from replacing each other's seals.
+    /// Reports whether documents sealed under an older secret may be sealed again. During the rollout of a new secret,
+    /// gateways have different current secrets. A pause of a day keeps them from replacing each other's seals.
     package func maySeal(_ now: UnixTime) -> Bool {
         self.state.withLock { state in state.sealsSeenAt.map { now.since($0) >= Self.sealPause } ?? true }
     }
 
-    /// Starts the pause of `maySeal`: every document is sealed under the current secret of this process.
+    /// Starts the pause of `maySeal`, because every document is now sealed under this process's current secret.
     package func noteSealed(_ now: UnixTime) {
         self.state.withLock { $0.sealsSeenAt = now }
     }

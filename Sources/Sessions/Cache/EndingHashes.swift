@@ -1,6 +1,6 @@
-/// The hashes with which tables of sessions find the sessions that an end concerns.
+/// The hashes by which tables find the sessions that an end concerns.
 extension CachedSession {
-    /// The hashes of everything that may end the session: its key, its lineage, its subject's names and its client.
+    /// The hashes of the session's key, lineage, subject names and client. An end names one of them.
     var endingHashes: [Int] {
         var hashes = [self.key.hashValue, self.key.lineage.hashValue] + self.subjectNames.map(\.hashValue)
         if let holder = self.session.holder { hashes.append(holder.hashValue) }
@@ -9,7 +9,7 @@ extension CachedSession {
 }
 
 extension Invalidation {
-    /// The hash of what the invalidation names. `nil` if it names no sessions.
+    /// The hash of the session, lineage, subject or client that ended; `nil` if no sessions are named.
     var hash: Int? {
         switch self {
         case .session(let key), .sessionRecord(let key): key.hashValue

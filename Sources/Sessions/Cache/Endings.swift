@@ -1,15 +1,15 @@
-/// A group of ends and changes. Each current read and each open stream checks the group once instead of once per end.
-/// When a server lets ten thousand sessions expire at once, no loop compares each session with ten thousand streams.
+/// A group of ends and changes. Current reads and open streams compare themselves with the group in one step, so ten
+/// thousand ends at once stay cheap.
 package struct Endings: Sendable {
     package let invalidations: [Invalidation]
-    /// Whether the group contains `.all`.
+    /// True if the group contains `.all`.
     let includesAll: Bool
-    /// The store's names of the subjects in the group.
+    /// The names of the ended subjects in the store.
     let subjects: Set<String>
     private let sessions: Set<RecordKey>
-    /// The ends of clients in the group.
+    /// The ends of clients.
     let clients: [Invalidation]
-    /// The sessions in the group whose records changed.
+    /// The sessions whose records changed.
     private let changed: Set<RecordKey>
     private let lineages: Set<Lineage>
 
@@ -40,20 +40,20 @@ package struct Endings: Sendable {
         self.clients = clients
     }
 
-    /// Reports whether one of the ends concerns the session of `entry`. `.all` and changes end no session.
+    /// Reports whether the group ends the session of `entry`. Changes and `.all` end no session.
     package func ends(_ entry: CachedSession) -> Bool {
-        // A group of one end, the usual case, needs no hash.
+        // A group of one end is the usual case and needs no hash.
         if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
         return self.end(entry.key) || entry.isNamed(oneOf: self.subjects) || self.clients.contains { $0.ends(entry) }
     }
 
-    /// Returns the new state of an entry that the group concerns. `nil` if the group does not concern it.
+    /// Returns the new state of `entry`; `nil` if the group does not concern it.
     func state(of entry: CachedSession) -> CachedSession.State? {
         if self.ends(entry) { return .ended }
         return self.changed.contains(entry.key) ? .changed : nil
     }
 
-    /// Reports whether an earlier read with this key may be outdated. Does not compare subjects and clients.
+    /// Reports whether a read of this key, begun before, may be outdated. Subjects and clients are not compared here.
     func overtake(_ key: RecordKey) -> Bool {
         self.end(key) || self.changed.contains(key)
     }

@@ -1,28 +1,27 @@
-/// A current read of a session. An end can overtake it.
+/// A read of a session that is under way.
 ///
-/// The answer to a read and the report of an end may use different connections, so an answer from before the end can
-/// arrive after the report. Such an answer must not be kept.
+/// The answer and the report of an end may use different connections. So an answer from before the end can arrive after
+/// the report, and must not be cached.
 struct Reading {
     let key: RecordKey
-    /// The cache's turn when the read began. The answer is trusted until that turn ends.
+    /// The cache's turn when the read began.
     let turn: UInt64
-    /// The number of `Endings` that had been noted when the read began.
+    /// The number of `Endings` that were logged before the read began.
     fileprivate let begin: Int
 }
 
-/// The ends that arrive during reads. A read notes its position when it begins and looks back when its answer arrives.
-/// Nearly every read sees no end in between and costs only two additions.
+/// The ends that arrive during reads. When the answer to a read arrives, the ends since its beginning are checked.
 struct ReadingLog {
-    /// The number of groups that are kept. If more arrive during a read, the read is treated as overtaken.
+    /// The maximum number of logged groups. If more arrive during a read, its answer is treated as outdated.
     private static let capacity = 1024
 
     private var endings: [Endings] = []
-    /// The number of the oldest group that is kept.
+    /// The number of the oldest logged group.
     private var first = 0
-    /// The number of current reads.
+    /// The number of reads under way.
     private var readers = 0
 
-    /// Records the beginning of a read, before it is sent to the store.
+    /// Records the beginning of a read. Must be called before the store is asked.
     mutating func begin(_ key: RecordKey, turn: UInt64) -> Reading {
         self.readers += 1
         return Reading(key: key, turn: turn, begin: self.first + self.endings.count)
@@ -34,11 +33,11 @@ struct ReadingLog {
         self.endings.append(ended)
     }
 
-    /// Reports whether the answer to a read is current: nothing that concerns it ended or changed since the read began.
+    /// Reports whether the answer to a read is current: nothing that concerns the session ended or changed meanwhile.
     ///
     /// - Parameters:
-    ///   - session: The session that was read. Only its record shows which subject it has.
-    ///   - names: Returns the store's names of a subject; called only if a subject ended.
+    ///   - session: The session in the answer. It tells the subject.
+    ///   - names: Returns the store's names of a subject. Called only if a subject ended.
     func confirms(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         guard reading.begin >= self.first else { return false }
         return self.endings[(reading.begin - self.first)...].allSatisfy { ended in

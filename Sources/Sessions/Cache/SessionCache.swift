@@ -1,65 +1,65 @@
 package import Vocabulary
 
-/// The counters of a loop's cache since it was made.
+/// The counters of one loop's cache.
 package struct SessionCacheCounters: Sendable, Hashable {
-    /// Requests answered from the table, including those of endpoints that show sessions.
+    /// Requests served from the table, including requests to endpoints that show sessions.
     package var hits = 0
-    /// Requests that waited for a read.
+    /// Requests that waited for a read of the store or a provider.
     package var misses = 0
-    /// Background reads for entries in use.
+    /// Background reads of entries in use.
     package var refreshes = 0
-    /// Reads repeated because something ended during them.
+    /// Reads repeated because an end or change arrived meanwhile.
     package var rereads = 0
-    /// Requests answered from a doubted entry because the store was unavailable.
+    /// Requests served from an entry in doubt, because the store was unavailable.
     package var doubtedUses = 0
     /// Doubts that have begun, including an initial one.
     package var doubts = 0
-    /// Entries evicted to make room.
+    /// Entries removed to make room.
     package var evictions = 0
     /// The number of entries now.
     package var entries = 0
 }
 
-/// The sessions that one event loop knows, found by the raw bytes of the token.
+/// The sessions that one event loop knows, found by the raw bytes of the token. Used only on this loop.
 ///
-/// A lookup allocates nothing, takes no lock and computes no HMAC. The table is bounded (`SessionTable`). Entries whose
-/// session ended are found by key, lineage and subject without a scan, and are unusable as soon as the end is applied.
-/// If many end at once, they are marked and removed in slices (`EndSweep`, `Slices`). Confined to its loop.
+/// A lookup allocates nothing, takes no lock and computes no HMAC. An end finds its entries by key, lineage, subject or
+/// client, without a scan. No ended entry is used from the moment when the end is applied. The entries of many ends are
+/// removed in slices (`EndSweep`, `Slices`).
 ///
-/// **Doubt.** While it is uncertain that ends are received (`SessionCaches.doubt`), an entry that was read earlier is
-/// not used without a new read. Time is divided into turns. The beginning and the end of a doubt, and `.all`, each
-/// begin a turn. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. An answer
-/// that a change overtook thus makes no trusted entry, and a hit only needs one more comparison of integers.
+/// **Doubt.** While ends may be missed (`SessionCaches.doubt`), no entry is used without a new read. Each beginning and
+/// end of a doubt, and each `.all`, increments the number `turn`. An entry is trusted while its read's turn is the
+/// current turn and no doubt exists. So a hit only compares two integers.
 package final class SessionCache {
-    /// The age from which an unconfirmed entry is never used, whatever else fails.
+    /// The age from which an entry is never used without a new read.
     package static let hardAge = Duration.seconds(5)
-    /// The age at which a use starts a background read, so that an entry in use never reaches `hardAge`.
+    /// The age from which a use starts a background read, so that an entry in use never reaches `hardAge`.
     package static let refreshAge = Duration.seconds(4)
 
-    /// The pause after a failed background read before the next one.
+    /// The minimum time between two background reads of an entry.
     static let refreshPause = Duration.milliseconds(250)
 
-    /// Called on the loop after something ended. The owner of open streams closes those that ended (`Endings.ends`).
+    /// Called on the loop with each group of ends. The owner of the open streams closes those that ended.
     package var onInvalidation: ((Endings) -> Void)?
 
-    /// The slices in which the loop does long work; set by `SessionCaches.register`.
+    /// Runs long work of the loop in slices. Set by `SessionCaches.register`.
     package internal(set) var slices = Slices(on: nil)
 
     private let capacity: Int
     private var table: SessionTable
-    /// The counters, without those that the table keeps.
+    /// The counters, except those of the table.
     var counts = SessionCacheCounters()
     private var confidence = Confidence.trusting
-    /// The current turn, incremented by everything that makes the entries doubtful. Never 0.
+    /// The current turn, at least 1. Each change that makes entries doubtful increments it.
     private var turn: UInt64 = 1
-    /// The turn of the entries that are used without a read. `.max` while all are doubted: no entry has this turn.
+    /// The turn of entries that are used without a read. During a doubt, `.max`, which no entry has.
     private var trustedTurn: UInt64 = 1
     private var readings = ReadingLog()
     private var sweepCount = 0
-    /// The sweeps that have not yet reached every entry of a replaced table.
+    /// The sweeps of tables that were replaced and are still being released.
     private var formerSweeps: ContiguousArray<EndSweep> = []
 
-    /// Creates an empty cache for up to `capacity` sessions. With a capacity of 0, every request asks the store.
+    /// Creates an empty cache for up to `capacity` sessions (`store.cached_sessions`). With 0, every request asks the
+    /// store.
     package init(capacity: Int = 65_536) {
         self.capacity = capacity
         self.table = SessionTable(capacity: capacity)
@@ -73,14 +73,14 @@ package final class SessionCache {
         return counters
     }
 
-    /// Returns the entry for exactly these bytes, even if it may not be used without a read.
+    /// Returns the entry for exactly these bytes, even if it is too old or in doubt.
     package func entry(for token: UnsafeRawBufferPointer) -> CachedSession? {
         guard self.table.count > 0 else { return nil }
         let entry = self.table.entry(for: token, hash: SessionTable.hash(token))
         return entry?.state == .known ? entry : nil
     }
 
-    /// Returns the entry for exactly these bytes if it is not doubted, expired, or unconfirmed for too long.
+    /// Returns the entry for exactly these bytes if it may be used without a read.
     package func lookup(_ token: UnsafeRawBufferPointer, now: UnixTime) -> CachedSession? {
         guard self.table.count > 0,
             let entry = self.table.entry(for: token, hash: SessionTable.hash(token)), entry.turn == self.trustedTurn,
@@ -90,13 +90,13 @@ package final class SessionCache {
         return entry
     }
 
-    /// Whether every entry is doubted now, however recently it was read.
+    /// True if ends may be missed, so that no entry is used without a read.
     package var isDoubting: Bool { self.confidence.isDoubting }
 
-    /// Reports whether the entry is trusted: this loop has missed no end since the entry was read.
+    /// Reports whether no end can have been missed since the entry was read.
     func trusts(_ entry: CachedSession) -> Bool { entry.turn == self.trustedTurn }
 
-    /// Begins or ends a doubt. A change that is older than the last known one is ignored. See `SessionCaches`.
+    /// Begins or ends a doubt. An older change than the last one is ignored.
     func adopt(_ confidence: Confidence) {
         guard confidence > self.confidence else { return }
         self.confidence = confidence
@@ -109,7 +109,7 @@ package final class SessionCache {
         self.trustedTurn = self.isDoubting ? .max : self.turn
     }
 
-    /// Applies an end: removes the entries that it concerns, and keeps current reads from bringing them back.
+    /// Applies an end to all entries, and to the reads that are under way.
     package func invalidate(_ ended: Invalidation) {
         self.invalidate(Endings([ended]))
     }
@@ -125,14 +125,14 @@ package final class SessionCache {
         self.onInvalidation?(ended)
     }
 
-    /// Reports whether the session of an entry that this cache handed out has ended since.
+    /// Reports whether the session of an entry has ended since this cache returned the entry.
     package func hasEnded(_ entry: CachedSession) -> Bool {
         self.table.mark(entry)
         for sweep in self.formerSweeps { sweep.mark(entry) }
         return entry.hasEnded
     }
 
-    /// Drops every entry. Entries that streams hold have to be read again, too.
+    /// Drops every entry. Streams read the sessions of the entries that they hold again.
     private func forgetAll() {
         self.beginTurn()
         self.counts.evictions += self.table.evictions
@@ -149,7 +149,7 @@ package final class SessionCache {
 
     // MARK: For the resolver
 
-    /// Records the beginning of a read, before it is sent to the store.
+    /// Records the beginning of a read. Must be called before the store is asked.
     func beginReading(_ key: RecordKey) -> Reading {
         self.readings.begin(key, turn: self.turn)
     }
@@ -157,21 +157,21 @@ package final class SessionCache {
     /// Records the end of a read that found no session.
     func endReading(_ reading: Reading) { self.readings.end() }
 
-    /// Records the end of a read that found `session`. Returns false if something ended meanwhile that the answer may
-    /// not reflect yet. See `ReadingLog`.
+    /// Records the end of a read that found `session`. Returns false if an end or change arrived meanwhile that
+    /// concerns the session. The caller must then read again.
     func endReading(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         defer { self.readings.end() }
         return self.readings.confirms(reading, of: session, names: names)
     }
 
-    /// Keeps the result of `reading`, which began at `readAt`. If the entry in the table has this version, it is
-    /// confirmed and keeps its identity bytes; an entry of another version is replaced.
+    /// Stores the answer of `reading`, which began at `readAt`. An entry of the same version is confirmed and keeps its
+    /// identity bytes. An entry of another version is replaced.
     ///
     /// - Parameters:
-    ///   - successor: The token, if it replaced an earlier one. `nil` if it is the session's first token.
+    ///   - successor: The token if it is a successor token; `nil` for the session's first token.
     ///   - verdict: The provider's verdict on a foreign token; `nil` for a token of the gateway.
     ///   - tokens: The provider's tokens for this version of the session.
-    ///   - names: Returns the store's names of a subject; called only if an entry is made.
+    ///   - names: Returns the store's names of a subject. Called only if a new entry is made.
     func insert(
         token: Secret,
         stored: Stored<Session>,
@@ -221,7 +221,7 @@ package final class SessionCache {
 }
 
 extension Invalidation {
-    /// Reports whether the invalidation ends the session of `entry`. `.all` only makes known sessions doubtful.
+    /// Reports whether the invalidation ends the session of `entry`. `.all` ends no session.
     package func ends(_ entry: CachedSession) -> Bool {
         switch self {
         case .session(let ended): ended == entry.key
@@ -232,13 +232,13 @@ extension Invalidation {
         }
     }
 
-    /// Reports whether the invalidation is the end of the client that has the session's token.
+    /// Reports whether the invalidation ends the client that holds the session's token.
     func endsClient(of session: Session) -> Bool {
         guard case .client(let id, let time) = self, session.holder == id else { return false }
         return time.map { session.issuedAt < $0 } ?? true
     }
 
-    /// Reports whether the invalidation ends the session of `entry` or reports a change of its record.
+    /// Reports whether the invalidation ends the session of `entry` or changes its record.
     func concerns(_ entry: CachedSession) -> Bool {
         if case .sessionRecord(let changed) = self { changed == entry.key } else { self.ends(entry) }
     }

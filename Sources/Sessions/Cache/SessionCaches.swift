@@ -1,11 +1,11 @@
 package import NIOCore
 import Synchronization
 
-/// The caches of all event loops. Ends are reported to all caches, and the reporter waits until each has applied them.
+/// The caches of all event loops. An end is reported to all caches, and its reporter waits until all have applied it.
 ///
-/// The listener for ends that other gateways cause reports here whether it receives them. From `doubt()` to `trust()`,
-/// no loop uses what it knows without asking the store. An entry younger than `SessionCache.hardAge` is used only if
-/// the store cannot be reached at all. An entry that was read before `trust()` stays doubted until it is read again.
+/// The listener for ends of other gateways calls `doubt()` when it may miss ends, and `trust()` when it receives all of
+/// them. During a doubt, caches ask the store before they use an entry. If the store cannot be reached, an entry
+/// younger than `SessionCache.hardAge` is used.
 package final class SessionCaches: Sendable {
     private struct Member: Sendable {
         let loop: any EventLoop
@@ -22,18 +22,17 @@ package final class SessionCaches: Sendable {
     private let sliceClock: @Sendable () -> NIODeadline
 
     /// - Parameters:
-    ///   - isDoubting: Whether everything is doubted until the first `trust()`: true if other processes also cause ends
-    ///     and no listener receives them yet.
+    ///   - isDoubting: True to begin with a doubt, until a listener receives the ends that other processes cause.
     ///   - sliceClock: The clock that measures slices of long work.
     package init(isDoubting: Bool = false, sliceClock: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.state = Mutex(State(confidence: isDoubting ? .doubting : .trusting))
         self.sliceClock = sliceClock
     }
 
-    /// Returns the slices in which `loop` does long work; `loop` is `nil` if there is no event loop.
+    /// Returns the slices of `loop` for long work; `nil` for `loop` runs all work at once.
     func slices(on loop: (any EventLoop)?) -> Slices { Slices(on: loop, now: self.sliceClock) }
 
-    /// Adds the cache of `loop`. Must be called on that loop, before the cache is used.
+    /// Adds the cache of `loop`. Must be called on `loop`, before the cache is used.
     package func register(_ cache: SessionCache, on loop: any EventLoop) {
         let member = Member(loop: loop, cache: NIOLoopBound(cache, eventLoop: loop))
         let confidence = self.state.withLock { state in
@@ -44,8 +43,8 @@ package final class SessionCaches: Sendable {
         cache.adopt(confidence)
     }
 
-    /// Calls `follower` for every `.document`, and with `.all` if changes of documents may have been missed. `follower`
-    /// is called on any thread, and must not block.
+    /// Calls `follower` for every `.document`, and with `.all` if reports may have been missed. The calls come from any
+    /// thread and must not block.
     package func followDocuments(_ follower: @escaping @Sendable (Invalidation) -> Void) {
         self.state.withLock { $0.followers.append(follower) }
     }
@@ -61,15 +60,14 @@ package final class SessionCaches: Sendable {
         for follower in self.state.withLock({ $0.followers }) { documents.forEach(follower) }
     }
 
-    /// Whether a doubt has begun and not ended.
+    /// True during a doubt.
     package var isDoubting: Bool { self.state.withLock { $0.confidence.isDoubting } }
 
-    /// Begins a doubt if none exists, because ends may have been missed. Returns at once. The caller's own loop
-    /// doubts from now on; other loops do as soon as the change reaches them. May be called from any thread.
+    /// Begins a doubt, because ends may have been missed. The caller's loop applies it at once, other loops a moment
+    /// later. May be called from any thread.
     package func doubt() { self.change(toDoubting: true) }
 
-    /// Ends the doubt if there is one, because every end since some moment before this call is reported here. Returns
-    /// at once. May be called from any thread.
+    /// Ends the doubt, because every end is reported here again. May be called from any thread.
     package func trust() { self.change(toDoubting: false) }
 
     private func change(toDoubting isDoubting: Bool) {
@@ -90,19 +88,18 @@ package final class SessionCaches: Sendable {
     }
 
     /// Reports an end to every cache. The future succeeds when every loop has applied it, so that no loop uses the
-    /// ended session any longer. Fails with `StoreError.unavailable` if a loop cannot confirm. Any thread may call
-    /// this.
+    /// ended sessions. Fails with `StoreError.unavailable` if a loop cannot confirm. May be called from any thread.
     package func invalidate(_ ended: Invalidation, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.notifyFollowers(of: [ended])
         return self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
-    /// Reports several ends to every cache, one by one. A loop that cannot confirm is shutting down, and is ignored.
+    /// Reports several ends to every cache, one by one. Loops that cannot confirm are shutting down and are ignored.
     package func end(_ ended: [Invalidation], on loop: any EventLoop) async {
         for end in ended { try? await self.invalidate(end, on: loop).get() }
     }
 
-    /// Reports several ends to every cache, in one hop per loop, and returns at once. May be called from any thread.
+    /// Reports several ends to every cache at once. Returns without waiting for them. May be called from any thread.
     package func invalidate(_ ended: [Invalidation]) {
         self.notifyFollowers(of: ended)
         let endings = Endings(ended)
@@ -111,7 +108,7 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// Returns the sum of all loops' counters. A doubt is counted once.
+    /// Returns the sum of all loops' counters, except that a doubt is counted once.
     package func counters(on loop: any EventLoop) -> EventLoopFuture<SessionCacheCounters> {
         self.forEach(on: loop) { $0.counters }.map { counters in
             counters.reduce(into: SessionCacheCounters()) { sum, one in
@@ -120,7 +117,7 @@ package final class SessionCaches: Sendable {
                 sum.refreshes += one.refreshes
                 sum.rereads += one.rereads
                 sum.doubtedUses += one.doubtedUses
-                // Every loop counts the same doubts.
+                // A doubt is the same on every loop.
                 sum.doubts = max(sum.doubts, one.doubts)
                 sum.evictions += one.evictions
                 sum.entries += one.entries
@@ -128,7 +125,7 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// Runs `step` for each cache on its loop, at once on the caller's own loop, so that a single loop never waits.
+    /// Runs `step` for each cache on its loop. The caller's own loop runs it at once.
     private func forEach<Answer: Sendable>(
         on loop: any EventLoop,
         _ step: @escaping @Sendable (SessionCache) -> Answer

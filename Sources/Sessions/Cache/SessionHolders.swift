@@ -1,17 +1,16 @@
-/// A stream, or a long request, that was permitted by a session and must learn when the session ends.
+/// A stream or long request that must be stopped when its session ends.
 package protocol SessionHolder: AnyObject {
-    /// The holder's index among the holders of its loop, set by `SessionHolders`. Negative if it is not listed.
+    /// The place in `SessionHolders`, which sets it; negative if the holder is not listed.
     var holderPlace: Int32 { get set }
-    /// Called on the loop after the session has ended.
+    /// Called on the loop when the session has ended.
     func sessionEnded()
-    /// Called on the loop if the session could not be read for too long.
+    /// Called on the loop when the session could not be read for too long (`StreamSessions.patience`).
     func sessionUnreadable()
 }
 
-/// The long requests of one loop, found by what ends their sessions: an end visits no other connection, however many
-/// are open. Confined to its loop.
+/// The streams and long requests of one loop, found by what ends their sessions. Used only on this loop.
 ///
-/// Short requests are not listed here. A request's entry shows that the session has ended (`SessionCache.hasEnded`).
+/// Short requests are not listed. They ask `SessionCache.hasEnded`.
 package final class SessionHolders {
     private struct Held {
         let holder: any SessionHolder
@@ -21,29 +20,29 @@ package final class SessionHolders {
     private let cache: SessionCache
     private var table = PlaceTable<Held>()
 
-    /// - Parameter cache: The cache of the loop, from which the sessions come.
+    /// - Parameter cache: The cache of the loop.
     package init(cache: SessionCache) {
         self.cache = cache
     }
 
-    /// Adds a holder of this session. The session may have ended since it was looked up.
+    /// Adds a holder of this session, which may have ended since it was looked up.
     package func add(_ holder: any SessionHolder, of entry: CachedSession) {
         guard holder.holderPlace < 0 else { return }
         holder.holderPlace = self.table.add(Held(holder: holder, entry: entry), hashes: entry.endingHashes)
         if self.cache.hasEnded(entry) { return holder.sessionEnded() }
-        // An end that came while the cache did not have the session was not noted, so the session is read again.
+        // Ends did not reach the entry while the cache did not contain it, so the session is read again.
         if !entry.isKept { entry.doubt() }
     }
 
-    /// Removes a holder that ends, if it is listed.
+    /// Removes a holder. Does nothing if it is not listed.
     package func remove(_ holder: any SessionHolder) {
         guard holder.holderPlace >= 0 else { return }
         self.table.remove(holder.holderPlace)
         holder.holderPlace = -1
     }
 
-    /// Notifies the holders of sessions that have ended. If there are many, the loop serves its connections in between,
-    /// but every entry is marked as ended before this returns.
+    /// Notifies the holders of ended sessions, in slices if there are many. Every entry is marked as ended before this
+    /// returns.
     package func end(_ endings: Endings) {
         var ended: [Held] = []
         for end in endings.invalidations {
@@ -55,7 +54,7 @@ package final class SessionHolders {
         guard !ended.isEmpty else { return }
         self.cache.slices.run {
             let held = ended.removeLast()
-            // By now the holder may hold another session or no session.
+            // The holder may have another session or none by now.
             let place = held.holder.holderPlace
             if place >= 0, self.table[place]?.entry === held.entry { held.holder.sessionEnded() }
             return !ended.isEmpty

@@ -1,13 +1,12 @@
-/// The parties, apart from the store, that a resolver asks about sessions. One configuration names all of them.
+/// The services that a resolver asks about sessions besides the store. A reload replaces all of them.
 package struct SessionParties: Sendable {
-    /// The tokens that providers know, by realm; empty if no configured provider knows any.
+    /// The foreign tokens of each realm; empty if no provider accepts its own tokens here.
     package var foreignTokens: [RealmTokens] = []
-    /// Renews the tokens of sessions' providers. `nil` if they are not renewed.
+    /// Renews the providers' tokens of sessions; `nil` if none are renewed.
     package var renewer: (any SessionRenewer)?
-    /// Reads the tokens of sessions' providers. `nil` if no header field of the identity contains them.
+    /// Reads the providers' tokens of sessions; `nil` if no identity header contains them.
     package var tokenReader: (any SessionTokenReader)?
-    /// Knows which users and clients no longer exist. `nil` if none can disappear. After a reload, every known session
-    /// whose user is gone is read again; sessions of clients end by `Invalidation.client`.
+    /// Knows which users and clients are gone; `nil` if none can be.
     package var directory: (any UserDirectory)?
 
     package init() {}

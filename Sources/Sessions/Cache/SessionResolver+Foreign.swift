@@ -2,16 +2,16 @@ package import AddressIntelligence
 import NIOCore
 package import Vocabulary
 
-/// Looks up tokens that providers issued.
+/// The lookup of tokens and cookies that providers issued.
 extension SessionResolver {
-    /// The maximum length of a foreign token in bytes. It suffices for a JSON Web Token with many claims.
+    /// The maximum length of a foreign token in bytes.
     private static let longestForeignToken = 8192
 
-    /// Finds the session of a browser that presents a provider's own cookie.
+    /// Finds the session of a provider's own cookie.
     ///
     /// - Parameters:
     ///   - realms: The realms whose providers are asked.
-    ///   - client: The address of the client that presents the cookie. `nil` if it is not known.
+    ///   - client: The address of the client that presents the cookie; `nil` if unknown.
     package func resolve(
         providerCookie cookie: UnsafeRawBufferPointer,
         of realms: Realms = .default,
@@ -22,10 +22,9 @@ extension SessionResolver {
         return self.foreign(.web, token: cookie, of: realms, for: client(), now: now)
     }
 
-    /// Finds the session of a token without the gateway's own syntax.
+    /// Finds the session of a foreign token.
     ///
-    /// - Parameter kind: `web` for a cookie of the provider, `native` for a token. A cookie is not accepted as a token,
-    ///   nor a token as a cookie.
+    /// - Parameter kind: `web` for a cookie of the provider, `native` for a token. Neither is accepted as the other.
     func foreign(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
@@ -66,8 +65,8 @@ extension SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// Returns a read whose answer is already known: the token is not accepted. The read ends in a later task of the
-    /// loop, so that a client that repeats a rejected token waits like all others.
+    /// Returns a read with a known result: the token is rejected. It ends in a later task of the loop, so that a client
+    /// that repeats a rejected token is not served before others.
     private func unknown(_ token: Secret, key: RecordKey, for reason: Reason, now: UnixTime) -> SessionFlight {
         let flight = SessionFlight(token: token, begunAt: now, reading: self.cache.beginReading(key))
         flight.refusal = reason
@@ -79,7 +78,7 @@ extension SessionResolver {
         return flight
     }
 
-    /// Returns the providers of the realms that may know a token, in order, each with the key of the token's record.
+    /// Returns the providers that may know a token, in the order of the realms, with the key of the token at each.
     private func candidates(
         for token: UnsafeRawBufferPointer,
         as kind: Session.Kind,
@@ -91,13 +90,13 @@ extension SessionResolver {
         }
     }
 
-    /// Returns the tokens of the realm's provider. `nil` if it knows none. With few providers, a search beats a table.
+    /// Returns the tokens of the realm's provider; `nil` if there are none. A search is fast for a few providers.
     private func tokens(of realm: Realm) -> (any ForeignTokens)? {
         self.parties.foreignTokens.first { $0.realm == realm }?.tokens
     }
 
-    /// Returns the key of an entry's token under the present configuration, and the lookup for it. `nil` if no provider
-    /// can know the token. The lookup uses what is known of the session only if the key is unchanged.
+    /// Returns the token's key under the present configuration, and a new lookup; `nil` if no provider can know the
+    /// token. The known session is used only if the key is unchanged.
     func question(for entry: CachedSession, _ known: ForeignSession) -> (RecordKey, ForeignFlight)? {
         let realm = known.session.identity.realm
         guard let tokens = self.tokens(of: realm),
@@ -126,7 +125,7 @@ extension SessionResolver {
         answer.whenComplete { self.answered($0, foreign, for: flight) }
     }
 
-    /// The trace of the request that looks a token up.
+    /// The trace of the request that looks up the token; `nil` if it is not traced.
     private var askersTrace: CallTrace? { CallTrace.current ?? self.asker?.callTrace }
 
     private func answered(
@@ -134,7 +133,7 @@ extension SessionResolver {
         _ foreign: ForeignFlight,
         for flight: SessionFlight
     ) {
-        // An answer under a former configuration is given to the requests that waited for it, and is not kept.
+        // An answer under an earlier configuration is returned to the waiting requests, but not cached.
         let isCurrent = foreign.generation == self.foreignGeneration
         let now = self.clock.now()
         switch result {
@@ -149,7 +148,7 @@ extension SessionResolver {
                 reading: flight.reading,
                 readAt: flight.begunAt,
                 verdict: found.verdict,
-                // The app receives the token that the client has presented.
+                // The app gets the token that the client presented.
                 tokens: self.parties.tokenReader == nil
                     ? .notNeeded : .needed(SessionTokens(access: flight.token, id: nil)),
                 names: names
@@ -157,7 +156,7 @@ extension SessionResolver {
             if !isCurrent { self.cache.remove(token: flight.token) }
             self.finish(flight, .success(entry))
         case .success(.insufficient(let demand)):
-            // Not cached: the user may meet the demand at any moment.
+            // Not cached, because the user may meet the demand at any moment.
             flight.refusal = .requireAAL
             flight.demand = demand
             self.forget(flight)
@@ -165,7 +164,7 @@ extension SessionResolver {
             flight.refusal = if case .none(let reason) = answer { reason } else { .credentialExpired }
             if isCurrent { self.unknownTokens.insert(flight.sessionKey.digest, for: flight.refusal, now: now) }
             if self.askNext(flight) { return }
-            // A provider that did not answer might have accepted the token.
+            // The provider that did not answer might have accepted the token.
             guard flight.foreign?.hasMissedAnswer == true else { return self.forget(flight) }
             self.cache.endReading(flight.reading)
             flight.failure = .providerUnavailable
@@ -198,13 +197,13 @@ extension SessionResolver {
         return true
     }
 
-    /// Returns the names under which the store ends the session of a foreign token.
+    /// Returns the store's names of the subject and of the provider's session.
     private func names(of foreign: ForeignSession) -> [String] {
         self.store.names(of: foreign.session.subject)
             + (foreign.session.provider?.endName.map(self.store.names) ?? [])
     }
 
-    /// Returns the version of the present entry if the session is unchanged, or otherwise a new version.
+    /// Returns the version of the cached entry if its session is unchanged; otherwise a new version.
     private func version(of foreign: ForeignSession, _ token: Secret) -> RecordVersion {
         if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.verdict != nil,
             known.session == foreign.session

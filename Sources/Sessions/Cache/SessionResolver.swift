@@ -4,34 +4,33 @@ package import Vocabulary
 
 /// The result of looking up a presented session token.
 package enum Resolution {
-    /// A live session that this loop knows.
+    /// A live session in the loop's cache.
     case hit(CachedSession)
-    /// The store, or the provider of a foreign token, is being asked.
+    /// The store or a provider is being asked.
     case miss(SessionRead)
-    /// A live session, but of another kind than asked for.
+    /// A live session of another kind than asked for.
     case otherKind
-    /// A token made under a secret that this gateway does not accept; the store was not asked.
+    /// No accepted secret has the token's key id. The store was not asked.
     case otherKey
-    /// By its syntax, neither a token of this gateway nor a token of a provider. Neither store nor provider was asked.
+    /// Neither a token of this gateway nor of a provider, judging by its syntax. Nobody was asked.
     case malformed
 }
 
-/// Finds the session of a token for one event loop, in the loop's cache or otherwise in the store. Each token has at
-/// most one current read. Confined to its loop.
+/// Finds the session of a token for one event loop, in the loop's cache or in the store. There is at most one read for
+/// each token at a time. Used only on this loop.
 ///
-/// For the gateway's own tokens, only sessions are cached. Decisions are not (CVE-2026-33496). The absence of a session
-/// is not cached either, so that a session that is made a moment later is found.
+/// Sessions are cached, but never decisions (CVE-2026-33496). The absence of a session is not cached, so that a session
+/// that is made a moment later is found.
 ///
-/// A token without the gateway's syntax may belong to a provider (`ForeignTokens`). Then store and provider are asked.
-/// The answer is cached like the store's, but no longer than the provider's verdict may be used. The answer that the
-/// token is not accepted is cached for `UnknownTokens.lifetime`.
+/// A token without the gateway's syntax may belong to a provider (`ForeignTokens`). Its session is cached no longer
+/// than the provider's verdict may be used. A rejection is cached for `UnknownTokens.lifetime`.
 ///
-/// A doubted entry is read again before it is used. Without a read it is used only if the store is unavailable, and
-/// never after it was unconfirmed for `SessionCache.hardAge`.
+/// A doubted entry is read again before it is used. If the store is unavailable, it is used until it is older than
+/// `SessionCache.hardAge`.
 package final class SessionResolver {
-    /// The maximum number of reads if ends arrive during each read. The store is then treated as unavailable.
+    /// The maximum number of reads if an end arrives during each. The store is then treated as unavailable.
     private static let maxReads = 4
-    /// The pause before the renewer is called again for a session that still needs a renewal.
+    /// The pause between two calls of the renewer for a session.
     private static let renewalPause = Duration.seconds(1)
 
     package let cache: SessionCache
@@ -40,31 +39,31 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     let clock: Clock
     var flights: [RecordKey: SessionFlight] = [:]
-    /// The parties, apart from the store, that the resolver asks. A reload replaces all of them, and everything found
-    /// about foreign tokens under the former configuration is dropped (CVE-2026-33496).
+    /// The services that are asked besides the store. A reload replaces all of them, and drops what the cache knows of
+    /// foreign tokens (CVE-2026-33496).
     package var parties = SessionParties() {
         didSet {
             self.foreignGeneration += 1
             self.unknownTokens = UnknownTokens()
             self.cache.removeForeign()
-            // Entries without tokens are read again if tokens become needed, and the reverse.
+            // Entries must get the provider's tokens, or lose them.
             if (oldValue.tokenReader == nil) != (self.parties.tokenReader == nil) { self.cache.invalidate(.all) }
         }
     }
     var foreignGeneration: UInt64 = 0
     var unknownTokens = UnknownTokens()
-    /// The last version given to a foreign session; providers do not number theirs.
+    /// The last version given to a foreign session. Providers' sessions have no versions.
     var foreignVersion: UInt64 = 0
-    /// The store's answers that have arrived and are not yet processed.
+    /// The store's answers that have arrived and wait to be processed.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
-    /// The traced request that asks now. The reads for its token are recorded as its calls. Each traced request sets
-    /// this property while it asks. The code that sets it keeps the request alive.
+    /// The traced request that is asking. Reads for its token are traced as its calls. The code that sets this property
+    /// keeps the request alive.
     package unowned(unsafe) var asker: (any TracedRequest)?
 
     /// Creates a resolver for `loop`. The cache must be registered with the store's `SessionCaches`.
     ///
-    /// - Parameter clock: The clock for what follows a read, such as an entry's age if the store is unavailable.
+    /// - Parameter clock: The clock for times after a read has begun. Other times are passed to the methods.
     package init(
         loop: any EventLoop,
         cache: SessionCache,
@@ -79,13 +78,13 @@ package final class SessionResolver {
         self.clock = clock
     }
 
-    /// Finds the session that `token` names, if it is of this kind: a cookie's token is not accepted as a bearer token,
-    /// nor the reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
+    /// Finds the session of `token` if it is of this kind: a cookie is not accepted as a bearer token, nor the reverse.
+    /// A hit allocates nothing, except every few seconds when the entry is refreshed or its use is written.
     ///
     /// - Parameters:
-    ///   - realms: The realms whose providers may be asked about a token that is not the gateway's own. The caller
-    ///     judges whether a session that is found is valid there.
-    ///   - client: The address of the client that presents the token. `nil` if it is not known.
+    ///   - realms: The realms whose providers are asked about a foreign token. The caller checks whether the session
+    ///     found is valid in them.
+    ///   - client: The address of the client that presents the token; `nil` if unknown.
     package func resolve(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
@@ -95,7 +94,7 @@ package final class SessionResolver {
     ) -> Resolution {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else {
-            // The gateway's own cookie contains no foreign token.
+            // The gateway's own cookie never contains a foreign token.
             return kind == .native
                 ? self.foreign(kind, token: token, of: realms(), for: client(), now: now) : .malformed
         }
@@ -130,20 +129,20 @@ package final class SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// Returns the answer for a request that waited, and notes its use of the session if one is due.
+    /// Returns the answer for a request that waited, and records its use of the session.
     func use(_ outcome: SessionFlight.Outcome, for read: SessionRead) -> SessionFlight.Outcome {
         let answer = self.answer(outcome, of: read.flight, read.kind)
-        // Nothing is noted if the store could not answer: it cannot note this use either, and the next use is noted.
+        // After a failure, nothing is written: the store cannot record the use either.
         if case .success = outcome, case .success(.some(let found)) = answer {
-            // The session has just been read, so it needs no refresh.
+            // The session was read just now, so it needs no refresh.
             if found.isUseDue(at: read.now) { self.touch(found, now: read.now) }
             if read.now >= found.renewAt { self.renew(found, now: read.now) }
         }
         return answer
     }
 
-    /// Returns the session that a read found, if it is of this kind. If the store could not answer, returns the loop's
-    /// own entry while it is young enough.
+    /// Returns the session that a read found, if it is of this kind. If the read failed, returns the cached entry while
+    /// it is young enough.
     ///
     /// - Parameter kind: The kind of session; `nil` for both.
     private func answer(
@@ -154,7 +153,7 @@ package final class SessionResolver {
         switch outcome {
         case .success(let found):
             guard let found, kind == nil || found.session.kind == kind else { return .success(nil) }
-            // A request that waited for the same read may have ended the session.
+            // Another request that waited for the read may have ended the session.
             return self.cache.hasEnded(found) ? .success(nil) : outcome
         case .failure:
             guard let known = flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
@@ -174,7 +173,7 @@ package final class SessionResolver {
     ///
     /// - Parameters:
     ///   - key: The key of the session.
-    ///   - successor: The token, if it is known to be a later token of its session. `nil` otherwise.
+    ///   - successor: The token, if it is known to be a successor token; otherwise `nil`.
     ///   - foreign: The lookup of a foreign token; `nil` for a token of the gateway.
     func read(
         _ token: Secret,
@@ -195,7 +194,7 @@ package final class SessionResolver {
         return flight
     }
 
-    /// Reads the session behind an entry again, or shares a current read. `nil` if no provider can know its token.
+    /// Reads the session of an entry again, or returns the read under way; `nil` if no provider can know the token.
     private func readAgain(_ entry: CachedSession, now: UnixTime) -> SessionFlight? {
         var (key, foreign) = (entry.key, ForeignFlight?.none)
         if let known = entry.foreign {
@@ -218,9 +217,9 @@ package final class SessionResolver {
         }
     }
 
-    /// Reads all answers that arrived together first, and then lets each request continue. Otherwise, reading records
-    /// and judging requests would evict each other from the core's instruction cache. A read stays open until then, so
-    /// that no end is missed in between.
+    /// Processes all answers that arrived together, before their requests continue in later steps. Mixing the two would
+    /// evict the code of each from the instruction cache. A read stays open until its answer is processed, so no end is
+    /// missed.
     private func takeArrivals() {
         self.arrivals.drain { self.arrived($0.result, for: $0.flight) }
     }
@@ -229,7 +228,7 @@ package final class SessionResolver {
         switch result {
         case .success(.live(let read)):
             let stored = read.updated(by: self.parties.directory)
-            // A replaced token is rejected: it may be a stolen copy of a cookie, for example.
+            // A replaced token is rejected, because it may be a stolen copy of a cookie.
             if stored.record.succession != nil,
                 !stored.record.accepts(tokenNumber: flight.successor?.number ?? 0, at: self.clock.now())
             {
@@ -268,12 +267,12 @@ package final class SessionResolver {
         }
     }
 
-    /// Reports whether the token may be a later token of a session, instead of its first one.
+    /// Reports whether the token may be a successor token.
     private static func mayBeSuccessor(_ flight: SessionFlight) -> Bool {
         flight.successor == nil && TokenAuthority.isWellFormed(.session, flight.token.bytes)
     }
 
-    /// Looks for the session of a possible later token, and reads it.
+    /// Looks for the session of a possible successor token, and reads it.
     private func findSession(_ flight: SessionFlight) {
         SuccessorToken.find(flight.key, in: self.store, on: self.loop).assumeIsolated().whenComplete { result in
             switch result {
@@ -288,15 +287,15 @@ package final class SessionResolver {
         }
     }
 
-    /// Ends a read that found no session.
+    /// Ends a read that found no live session.
     func forget(_ flight: SessionFlight) {
         self.cache.endReading(flight.reading)
         self.cache.remove(token: flight.token)
         self.finish(flight, .success(nil))
     }
 
-    /// Keeps the session with the provider's tokens. If the tokens have expired while the session was not in use, the
-    /// request waits once for their renewal.
+    /// Stores the session with the provider's tokens. If the tokens have expired, the request waits once for their
+    /// renewal.
     private func keepFresh(_ stored: Stored<Session>, _ tokens: SessionTokens?, for flight: SessionFlight) {
         if let expiresAt = tokens?.expiresAt, self.clock.now() >= expiresAt, !flight.hasAwaitedRenewal,
             stored.record.provider?.renewAt != nil || stored.record.sharedGrant != nil
@@ -306,7 +305,7 @@ package final class SessionResolver {
         self.keep(stored, .needed(tokens), for: flight)
     }
 
-    /// Keeps the session that was read, unless something ended meanwhile.
+    /// Stores the session that was read, unless an end or change arrived meanwhile.
     private func keep(_ stored: Stored<Session>, _ tokens: KnownTokens, for flight: SessionFlight) {
         guard self.cache.endReading(flight.reading, of: stored.record, names: self.store.names) else {
             return self.readAgain(flight)
@@ -324,7 +323,7 @@ package final class SessionResolver {
         self.finish(flight, .success(entry))
     }
 
-    /// Renews the provider's tokens, which expired while the session was not in use, and reads the session again.
+    /// Renews the provider's expired tokens, and reads the session again.
     private func awaitRenewal(_ session: Session, _ flight: SessionFlight) {
         flight.hasAwaitedRenewal = true
         self.cache.endReading(flight.reading)
@@ -337,7 +336,7 @@ package final class SessionResolver {
         }
     }
 
-    /// Repeats a read for the cache and the waiting requests, because an end arrived that may concern the session.
+    /// Repeats a read, because an end or change arrived that may concern the session.
     func readAgain(_ flight: SessionFlight) {
         guard flight.reads < Self.maxReads else { return self.finish(flight, .failure(.unavailable)) }
         flight.reads += 1
@@ -353,12 +352,12 @@ package final class SessionResolver {
 
     // MARK: Endpoints that show sessions
 
-    /// Whether an endpoint that shows a session may read it. False if a read also renews the tokens of the session's
-    /// provider, because that is a use of them.
+    /// True if an endpoint that shows sessions may use this resolver. False if a read may renew the provider's tokens,
+    /// because showing a session must not use them.
     var readsShown: Bool { self.parties.tokenReader == nil }
 
-    /// Returns the live session of this token if the loop knows it, for an endpoint that shows it. This is not a use of
-    /// the session. Only the gateway's own session tokens are found.
+    /// Returns the live session of this token from the cache; `nil` if it is not cached, or if it is foreign or an
+    /// access token. Showing a session is not a use of it.
     func shown(_ token: UnsafeRawBufferPointer, now: UnixTime) -> SessionPresentation? {
         guard self.readsShown else { return nil }
         guard let entry = self.cache.lookup(token, now: now), entry.verdict == nil, entry.session.access == nil else {
@@ -369,7 +368,7 @@ package final class SessionResolver {
         return SessionPresentation(entry)
     }
 
-    /// Reads a session that the loop does not know, for an endpoint that shows it, and keeps it like a request's.
+    /// Reads a session that is not cached, for an endpoint that shows it, and caches it.
     func readShown(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<SessionPresentation?> {
         self.cache.counts.misses += 1
         let flight = self.flights[key] ?? self.read(token, key: key, now: now)
@@ -383,13 +382,11 @@ package final class SessionResolver {
 
     // MARK: Streams
 
-    /// Reads again the session behind an entry that was handed out for a stream. The future gives true if the session
-    /// is live, and the entry is then confirmed. It gives false if the session has ended, and fails with a `StoreError`
-    /// if the store cannot answer, however young the entry is.
+    /// Reads the session of a stream's entry again. The future gives true and confirms the entry if the session is
+    /// live. It gives false if the session has ended, and fails with `StoreError` if the store cannot answer.
     ///
-    /// A stream continues if its token has been replaced by another one, because the session is unchanged.
-    ///
-    /// The read is not a use of the session. Requests share it, and it is omitted if this loop has newer state.
+    /// A stream whose token was replaced continues, because the session is the same. The read is not a use of the
+    /// session. It is omitted if the cache has a trusted entry.
     func confirm(_ entry: CachedSession, now: UnixTime) -> EventLoopFuture<Bool> {
         if let known = entry.token.bytes.withUnsafeBytes({ self.cache.lookup($0, now: now) }) {
             if known !== entry { entry.confirm(readAt: known.readAt, turn: known.turn, verdict: known.verdict) }
@@ -413,11 +410,11 @@ package final class SessionResolver {
         return promise.futureResult
     }
 
-    /// Notes a use of the session behind an entry that was handed out for a long request, unless a use was noted a
-    /// moment ago. The store extends no session that has ended.
+    /// Records a use of the session of a long request, unless a use was recorded a moment ago. An ended session is not
+    /// extended.
     package func noteUse(of entry: CachedSession, now: UnixTime) {
         guard entry.isUseDue(at: now), !self.cache.hasEnded(entry) else { return }
-        // Requests may have noted uses in a newer entry.
+        // Later requests may have recorded uses in a newer entry of the token.
         guard let known = entry.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known !== entry else {
             return self.touch(entry, now: now)
         }
@@ -427,7 +424,7 @@ package final class SessionResolver {
 
     // MARK: In the background
 
-    /// Does what is due when the entry is used.
+    /// Starts the background work that is due when the entry is used.
     func maintain(_ entry: CachedSession, now: UnixTime) {
         if now >= entry.refreshAt { self.refresh(entry, now: now) }
         if entry.isUseDue(at: now) { self.touch(entry, now: now) }
@@ -442,14 +439,14 @@ package final class SessionResolver {
 
     private func refresh(_ entry: CachedSession, now: UnixTime) {
         guard self.flights[entry.presentedToken.key] == nil else { return }
-        // The answer replaces this time. Until then, it keeps a failing store from being asked with every request.
+        // The answer sets a new time. Until then, a failing store is not asked with every request.
         entry.refreshAt = now.advanced(by: SessionCache.refreshPause)
         _ = self.readAgain(entry, now: now)
     }
 
     private func touch(_ entry: CachedSession, now: UnixTime) {
         entry.noteUse(now: now)
-        // The result is ignored: if a note is lost, the session only ends early.
+        // The result is ignored: if the write is lost, the session only ends earlier.
         _ = self.store.touch(entry.key, on: self.loop)
     }
 }

@@ -2,8 +2,8 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The resolvers of all event loops, for endpoints that show a session, such as `whoami`. They find sessions as
-/// requests to apps do, but showing a session does not use it.
+/// The resolvers of all event loops, for endpoints that show a session, such as `whoami`. Showing a session is not a
+/// use of it.
 package final class SessionResolvers: Sendable {
     private struct Member: Sendable {
         let loop: any EventLoop
@@ -20,15 +20,15 @@ package final class SessionResolvers: Sendable {
         self.members.withLock { $0.append(member) }
     }
 
-    /// Returns the live session of this token if the caller's loop knows it. `nil` also if the caller is on no loop, or
-    /// if reads for requests do more than show (`SessionResolver.readsShown`).
+    /// Returns the live session of this token from the cache of the caller's loop. `nil` if it is not cached, if the
+    /// caller is on no loop, or if `SessionResolver.readsShown` is false.
     package func known(_ token: Secret, now: UnixTime) -> SessionPresentation? {
         guard let resolver = self.own else { return nil }
         return token.bytes.withUnsafeBytes { resolver.shown($0, now: now) }
     }
 
-    /// Reads the session of the token with this key, and keeps it on the caller's loop. `nil` if the caller is
-    /// on no loop or reads do more than show; the store must then be asked directly.
+    /// Reads the session of the token with this key, and caches it on the caller's loop. `nil` if the caller is on no
+    /// loop, or if `SessionResolver.readsShown` is false. The caller must then ask the store.
     package func read(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<SessionPresentation?>? {
         guard let resolver = self.own, resolver.readsShown else { return nil }
         return resolver.readShown(token, key: key, now: now)

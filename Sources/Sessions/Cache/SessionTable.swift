@@ -1,45 +1,39 @@
 import Vocabulary
 
-/// The entries of a `SessionCache`, found by token and by what ends them, and evicted if there are too many.
+/// The entries of a `SessionCache`. They are found by token, and by what ends them.
 ///
-/// Tokens are hashed by the standard library's keyed hash, which is seeded per process, so a client cannot choose
-/// tokens that share a bucket. Tokens are compared in full.
-///
-/// **Which entries stay.** A new entry waits in a sixteenth of the slots, where it replaces the oldest. An entry that
-/// leaves the waiting slots moves to the main slots if it was used while it waited, if a main slot is free, or if the
-/// entry at the hand (CLOCK) can no longer be used. So does one in 32 of the others. If no main slot is free, the entry
-/// replaces one that was not used since the hand last passed over it. Sessions that are used once thus displace none
-/// that are used often. If more sessions than slots are used in rotation, most cached sessions stay and are hit, while
-/// CLOCK alone would evict each session before its next use.
+/// **Eviction.** A new entry takes a waiting slot (one in 16), where it replaces the oldest entry. The replaced entry
+/// moves to a main slot if one is free, if it was used while waiting, if the entry at the CLOCK hand has expired, or in
+/// one of 32 other cases. Otherwise, it is evicted. If no main slot is free, the hand evicts an entry that was not used
+/// since it last passed. So sessions that are used once displace no active sessions.
 struct SessionTable {
-    /// One slot in this many is a waiting slot, for new entries.
+    /// One slot in this many is a waiting slot.
     private static let waitingShare = 16
-    /// One unused entry in this many stays anyway, so that entries that are used seldom accumulate in time.
+    /// One unused entry in this many moves to a main slot anyway, so that rarely used sessions also get slots in time.
     private static let luckyShare = 32
-    /// The maximum number of entries that the hand passes in search of an unused one. The last of them is then evicted.
+    /// The maximum number of entries that the hand passes. If all of them were used, the last one is evicted.
     private static let handReach = 32
-    /// The maximum number of entries that a step of a sweep removes.
+    /// The maximum number of entries that one step of a sweep removes.
     private static let sweepStep = 8
-    /// The number of bytes at the end of a token that are hashed: 96 random bits of the gateway's own tokens, and a
-    /// part of the signature of others. Only valid tokens have entries, so no client can choose tokens that share a
-    /// bucket.
+    /// The number of hashed bytes at the end of a token: 96 random bits of a gateway token, or a part of a foreign
+    /// token's signature. Only valid tokens have entries, so no client can choose tokens for one bucket.
     private static let hashedLength = 16
 
     private(set) var count = 0
     private(set) var evictions = 0
     private let capacity: Int
-    /// The number of waiting slots. They precede the main slots.
+    /// The number of waiting slots. They come before the main slots.
     private let waitingCount: Int
     private var buckets: ContiguousArray<Int32>
     private var slots: ContiguousArray<CachedSession?>
     /// The free main slots.
     private var freeSlots: ContiguousArray<Int32> = []
-    /// The slot in which the next new entry waits.
+    /// The waiting slot for the next new entry.
     private var nextWaiting = 0
     private var hand: Int
     private var departures = 0
     private var index = SlotIndex()
-    /// The groups of ends that have not reached every entry yet.
+    /// The sweeps that have not reached every entry yet.
     private(set) var sweeps: ContiguousArray<EndSweep> = []
 
     init(capacity: Int) {
@@ -72,7 +66,7 @@ struct SessionTable {
         return nil
     }
 
-    /// Marks the entry as ended or changed if a current sweep concerns it.
+    /// Marks the entry as ended or changed if a sweep concerns it.
     @inline(__always)
     func mark(_ entry: CachedSession) {
         if !self.sweeps.isEmpty { self.markBySweeps(entry) }
@@ -83,10 +77,10 @@ struct SessionTable {
         for sweep in self.sweeps { sweep.mark(entry) }
     }
 
-    /// Begins a sweep. From now on, an entry is marked as ended before it is used.
+    /// Begins a sweep. From now on, a lookup marks the entries that the sweep concerns.
     mutating func begin(_ sweep: EndSweep) { self.sweeps.append(sweep) }
 
-    /// Removes a few entries that the sweep ends. Returns false when none are left.
+    /// Removes a few entries that the sweep concerns. Returns false when none are left.
     mutating func advance(_ sweep: EndSweep) -> Bool {
         if sweep.position < sweep.endings.invalidations.count { self.removeSome(endedBy: sweep) }
         guard sweep.position == sweep.endings.invalidations.count else { return true }
@@ -109,7 +103,7 @@ struct SessionTable {
         if ended.count < Self.sweepStep { sweep.position += 1 }
     }
 
-    /// Adds an entry whose token has no entry.
+    /// Adds an entry. Its token must not have an entry yet.
     mutating func add(_ entry: CachedSession, now: UnixTime) {
         guard self.capacity > 0 else { return }
         let slot = Int32(self.nextWaiting)
@@ -124,7 +118,7 @@ struct SessionTable {
         self.count += 1
     }
 
-    /// Removes an entry, if the table has it. A request that holds it still learns of an end from a current sweep.
+    /// Removes an entry if the table has it. The entry is marked first, because a request may still use it.
     mutating func remove(_ entry: CachedSession) {
         let slot = entry.slot
         guard slot >= 0, Int(slot) < self.slots.count, self.slots[Int(slot)] === entry else { return }
@@ -144,7 +138,7 @@ struct SessionTable {
         }
     }
 
-    /// Releases a few entries of a table that is no longer used. Returns false when none are left.
+    /// Releases a few entries of a replaced table. Returns false when none are left.
     mutating func releaseSome() -> Bool {
         for _ in 0..<min(8, self.slots.count) {
             guard let entry = self.slots.removeLast() else { continue }
@@ -158,7 +152,7 @@ struct SessionTable {
 
     private func bucket(of hash: UInt32) -> Int { Int(hash) & (self.buckets.count - 1) }
 
-    /// Replaces the entry's slot in its bucket by another slot, or by the end of the chain.
+    /// Replaces the entry's slot in its bucket with another slot, or with the rest of the chain.
     private mutating func replaceInChain(_ entry: CachedSession, by other: Int32) {
         let bucket = self.bucket(of: entry.hash)
         guard self.buckets[bucket] != entry.slot else {
@@ -175,7 +169,7 @@ struct SessionTable {
         }
     }
 
-    /// Moves an entry that has waited to a main slot, or removes it.
+    /// Moves an entry from its waiting slot to a main slot, or evicts it.
     private mutating func settle(_ entry: CachedSession, now: UnixTime) {
         guard let slot = self.place(for: entry, now: now) else {
             self.evictions += 1
@@ -211,8 +205,8 @@ struct SessionTable {
         self.hand = self.hand + 1 < self.capacity ? self.hand + 1 : self.waitingCount
     }
 
-    /// Frees the first slot in the hand's reach whose entry cannot be used or was not used since the hand last passed.
-    /// If none exists, frees the last slot that the hand reached.
+    /// Evicts the next entry at the hand that has expired or was not used since the hand last passed it. If the hand
+    /// reaches its limit, evicts the last entry.
     private mutating func evict(now: UnixTime) {
         var victim: CachedSession?
         for _ in 0..<Self.handReach {

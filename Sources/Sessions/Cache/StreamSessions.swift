@@ -1,34 +1,32 @@
 package import NIOCore
 package import Vocabulary
 
-/// Rereads the sessions behind open streams (WebSockets, event streams, responses in progress).
+/// Reads the sessions of open streams again (WebSockets, event streams, responses in progress). Used only on its loop.
 ///
-/// A stream outlives the cache entry that permitted it. Streams hear of ended sessions as the cache does. They do not
-/// hear of an end that the gateway missed, or of an idle timeout. So the owner of the streams passes the entry of each
-/// stream to `check` regularly, and is called back for sessions that are gone. A session is read again:
+/// A stream outlives its cache entry. Streams learn of ends as caches do, but not of missed ends or idle timeouts. So
+/// the owner of the streams calls `check` for each of them, and closes those whose session is gone. A session is read:
 ///
-/// - if a doubt ended, or `.all` was reported, since the last read: ends may have been missed;
-/// - if its record changed, and at its expiry;
-/// - during a doubt, each time that `SessionCache.hardAge` has passed;
-/// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds idle timeouts.
+/// - after a doubt or `.all`, because ends may have been missed;
+/// - after a change of its record, and at its expiry;
+/// - during a doubt, every `SessionCache.hardAge`;
+/// - otherwise once a minute, or after a tenth of a shorter idle lifetime, to find idle timeouts.
 ///
-/// Many reads are spread over half a second. If a read fails, the next group of reads waits for a second. If a session
-/// could not be read for `patience`, its streams must be closed, because it may have been ended by a gateway that can
-/// reach the store. Confined to its loop.
+/// Many reads are spread over half a second. After a failed read, no session is read for a second. After `patience`,
+/// the streams of an unreadable session must be closed, because another gateway may have ended the session.
 package final class StreamSessions {
-    /// The time over which a loop spreads its reads if all of its sessions must be read at once.
+    /// The time over which the reads of all sessions are spread.
     private static let spread = TimeAmount.milliseconds(500)
     /// The time between two groups of reads.
     private static let step = TimeAmount.milliseconds(20)
-    /// The pause after the store failed to answer.
+    /// The pause after a failed read.
     private static let pause = TimeAmount.seconds(1)
 
-    /// The time for which a stream may stay open after the first failed read of its session.
+    /// The time for which a stream stays open while its session cannot be read.
     package static let patience = Duration.seconds(30)
 
-    /// Called on the loop with the key of a session that is gone.
+    /// Called on the loop with the key of a session that has ended.
     package var onGone: ((RecordKey) -> Void)?
-    /// Called on the loop, at each failed read, with the key of a session that was unreadable for `patience`.
+    /// Called on the loop with the key of a session that has been unreadable for `patience`, after each failed read.
     package var onUnreadable: ((RecordKey) -> Void)?
 
     private let loop: any EventLoop
@@ -37,8 +35,8 @@ package final class StreamSessions {
     private var queue = CircularBuffer<CachedSession>()
     /// The entries that are queued or being read.
     private var pending: Set<ObjectIdentifier> = []
-    /// The number of entries read at once: the queue's peak length since it was last empty, divided by the steps in
-    /// `spread`.
+    /// The number of entries read at once, so that the longest queue so far takes `spread`. Reset when the queue is
+    /// empty.
     private var groupSize = 0
     private var isScheduled = false
     private var restsUntil = NIODeadline.uptimeNanoseconds(0)
@@ -49,8 +47,8 @@ package final class StreamSessions {
         self.clock = clock
     }
 
-    /// Schedules a read of the session of an open stream if one is due. Must be called for every stream about four
-    /// times a second; several streams of one session cost one read.
+    /// Reads the session of an open stream if that is due. Must be called about four times a second for every stream.
+    /// Streams of one entry share a read.
     package func check(_ entry: CachedSession, now: UnixTime) {
         self.loop.assertInEventLoop()
         guard self.isDue(entry, now: now), self.pending.insert(ObjectIdentifier(entry)).inserted else { return }
@@ -88,7 +86,7 @@ package final class StreamSessions {
 
     private func ask(_ entry: CachedSession) {
         self.resolver.confirm(entry, now: self.clock.now()).assumeIsolated().whenComplete { result in
-            // If another read is due, for example because a doubt began meanwhile, the next check finds it.
+            // If another read is due by now, the next check starts it.
             self.pending.remove(ObjectIdentifier(entry))
             switch result {
             case .success(true): break

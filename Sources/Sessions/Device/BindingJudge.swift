@@ -1,17 +1,16 @@
 import AddressIntelligence
 package import Vocabulary
 
-/// Judges whether a token or a live session is presented by the device that it is bound to.
+/// Compares the device that presents a token or session with the device that it is bound to.
 package enum BindingJudge {
-    /// Returns why the presenting device does not match the device that the token was minted for, or `nil` if it does.
+    /// Returns why the presenting device does not match the device of the token; `nil` if it matches.
     ///
     /// - `none` matches everything.
-    /// - `ip` compares address keys (v4 /32, v6 /64, v4-mapped and NAT64 folded), nothing else.
-    /// - `asn` compares ASNs. An unknown ASN never matches, not even another unknown one: otherwise all networks that
-    ///   the database lacks would be treated as one network.
-    /// - `ip_dual_stack` works like `ip` while the address family stays the same. If the family changes, as it does
-    ///   when Happy Eyeballs (RFC 8305) picks v4 for one connection and v6 for the next, the same known ASN suffices.
-    /// - `ip_or_asn` accepts the same address key, or the same known ASN.
+    /// - `ip` compares address keys: IPv4 /32 and IPv6 /64. IPv4-mapped and NAT64 addresses are IPv4.
+    /// - `asn` compares ASNs. An unknown ASN never matches, not even another unknown ASN.
+    /// - `ip_dual_stack` is `ip` while the address family stays the same. If it changes (Happy Eyeballs, RFC 8305),
+    ///   equal known ASNs match.
+    /// - `ip_or_asn` matches if the address keys or the known ASNs are equal.
     package static func judge(_ mode: BindingMode, minted: DeviceFacts, presented: DeviceFacts) -> Reason? {
         switch mode {
         case .none:

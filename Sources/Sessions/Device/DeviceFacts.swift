@@ -1,9 +1,9 @@
 package import AddressIntelligence
 
-/// The facts of the device that a token or session is bound to, recorded when the token or session was created.
+/// What the gateway knows of a client's device: address, ASN and user agent. Tokens and sessions are bound to them.
 package struct DeviceFacts: Sendable, Hashable {
     package var address: IPAddress
-    /// The autonomous system number; `nil` if it is unknown. An unknown ASN never matches.
+    /// The autonomous system number; `nil` if unknown.
     package var asn: UInt32?
     /// The client's `User-Agent`, cut to 512 bytes.
     package var userAgent: String?

@@ -1,14 +1,14 @@
 package import Vocabulary
 
-/// A judged device binding, for the access log and the metrics.
+/// The result of a check of a device binding, for the access log and the metrics.
 package struct JudgedBinding: Equatable, Sendable {
-    /// The result of the judgement.
+    /// The result of the comparison.
     package enum Outcome: String, CaseIterable, Sendable {
         case match, mismatch, unknown
-        /// A mismatch that was accepted because the operator only tries the binding.
+        /// A mismatch or unknown ASN that was accepted, because the operator only tries the binding (dry run).
         case dryRun = "dry_run"
 
-        /// Returns `nil` if the reason does not concern a binding.
+        /// Returns `nil` if the reason is not about a binding.
         package init?(_ reason: Reason?) {
             switch reason {
             case .bindingIPMismatch, .bindingASNMismatch: self = .mismatch
@@ -18,7 +18,7 @@ package struct JudgedBinding: Equatable, Sendable {
         }
     }
 
-    /// The properties that were compared.
+    /// The properties of the device that were compared.
     package var mode: BindingMode
     /// The result of the comparison.
     package var outcome: Outcome
@@ -28,6 +28,6 @@ package struct JudgedBinding: Equatable, Sendable {
         self.outcome = outcome
     }
 
-    /// The text for the log, such as `ip/mismatch`.
+    /// The text for the access log, such as `ip/mismatch`.
     package var text: String { "\(self.mode.rawValue)/\(self.outcome.rawValue)" }
 }

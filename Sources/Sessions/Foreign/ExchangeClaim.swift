@@ -1,16 +1,16 @@
 import Cryptography
 package import Vocabulary
 
-/// Records that the two codes of a provider's session exchange were used, and from where. The provider itself would
-/// give the session again to anyone who learns the codes.
+/// Records which device used the two codes of a provider's session exchange. The provider itself gives the session to
+/// anyone who presents the codes, as often as they like.
 package struct ExchangeClaim: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
     package static var longestLife: Duration { .seconds(2 * 86_400) }
 
-    /// The address of the device that used the codes (`AddressKey`).
+    /// The address of the device that used the codes, as text (`AddressKey`).
     package var device: String
     package var claimedAt: UnixTime
-    /// The time until which the provider's session is young enough for its codes to be used.
+    /// The time after which the provider's session is too old for its codes to be used.
     package var expiresAt: UnixTime
 
     package init(device: String, claimedAt: UnixTime, expiresAt: UnixTime) {
@@ -33,7 +33,7 @@ package struct ExchangeClaim: ReplaceableRecord, Hashable {
 }
 
 extension TokenAuthority {
-    /// Returns the key of the record about the use of a provider's codes.
+    /// Returns the key of the record for these codes.
     package func claimKey(of codes: [String], at provider: String) -> RecordKey {
         let names = [provider] + codes
         return RecordKey(

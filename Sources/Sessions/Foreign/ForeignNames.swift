@@ -1,7 +1,7 @@
 import Cryptography
 
-/// The names of one provider's tokens and of their sessions: HMACs under the pepper, as for the gateway's own tokens.
-/// The hashed input begins with a label instead of a token prefix, so no foreign token has the key of a gateway token.
+/// The keys and ids of one provider's tokens and sessions: HMACs under the pepper. Each hashed input begins with a
+/// label, so no foreign token has the key of a gateway token.
 package struct ForeignNames: Sendable {
     private let authority: TokenAuthority
     // The bytes that are hashed before each token or id. Built once, because building them costs more than hashing.
@@ -11,8 +11,8 @@ package struct ForeignNames: Sendable {
     private let sessionLabel: [UInt8]
     private let tokenSessionLabel: [UInt8]
 
-    /// - Parameter configuration: The settings that decide whether and how the provider's tokens are accepted. After a
-    ///   change, no earlier verdict is used. The lineage stays the same, so a signed-out token stays signed out.
+    /// - Parameter configuration: The settings for the provider's tokens. A change gives the tokens new keys, so that
+    ///   no earlier verdict is used. Their lineages stay the same, so a signed-out token stays signed out.
     package init(_ authority: TokenAuthority, provider: String, configuration: String = "") {
         self.authority = authority
         self.lineageLabel = Self.label(["lineage", provider])
@@ -22,15 +22,15 @@ package struct ForeignNames: Sendable {
         self.tokenSessionLabel = Self.label(["token id", provider])
     }
 
-    /// Returns the lineages of a token under every accepted secret, the current one first. A token that is signed out
-    /// ends in all of them, so that it stays signed out when another secret becomes the current one.
+    /// Returns the token's lineage under every accepted secret, the current secret first. A sign-out ends all of them,
+    /// so the token stays signed out when another secret becomes current.
     package func lineages(of token: UnsafeRawBufferPointer) -> [Lineage] {
         let digest = SHA256.digest(token)
         return self.authority.keys.map { self.lineage(digest, under: $0) }
     }
 
-    /// Returns the key of the token's record, in a lineage of this token alone, so that the record is found before the
-    /// provider is asked. All tokens of one provider session end together through `ProviderSession.endName`.
+    /// Returns the key of the token's record. Each token has its own lineage, so the key needs no answer of the
+    /// provider.
     ///
     /// - Parameter kind: How the token is presented.
     package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind = .native) -> RecordKey {
@@ -59,8 +59,7 @@ package struct ForeignNames: Sendable {
 
     // MARK: Steps
 
-    /// Returns the label of these names. Each name is preceded by its length, so no two lists of names give the same
-    /// bytes.
+    /// Returns the label of these names. Each name is preceded by its length, so different names give different labels.
     static func label(_ names: [String]) -> [UInt8] {
         Array("foreign ".utf8) + names.flatMap { Array("\($0.utf8.count) \($0)".utf8) }
     }

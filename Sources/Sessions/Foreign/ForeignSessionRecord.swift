@@ -2,9 +2,8 @@ package import Vocabulary
 
 /// The record of a foreign token: the session that its provider vouched for.
 ///
-/// The record has no owner (`RecordTerms.owner`), so it stays when the subject's sessions end, and then shows that the
-/// token was accepted before their end. A replica need not confirm the record: if a failover loses it, the provider is
-/// asked again. Ends of sessions are confirmed.
+/// The record has no owner (`RecordTerms.owner`), so it outlives the sign-out of its subject and shows that the token
+/// was accepted before. No replica has to confirm it: if a failover loses it, the provider is asked again.
 package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { .foreignSession }
     package static var longestLife: Duration { .seconds(400 * 86_400) }
@@ -13,7 +12,7 @@ package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
     package static var isConfirmed: Bool { false }
 
     package var foreign: ForeignSession
-    /// The epoch of the provider's session when the token was first accepted. `foreign` has the epoch of the subject.
+    /// The epoch of the provider's session when the token was first accepted. `foreign.session.epoch` is the subject's.
     package var providerSessionEpoch: UInt64
     /// The time when the token was first accepted.
     package var acceptedAt: UnixTime

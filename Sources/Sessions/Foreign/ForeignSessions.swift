@@ -1,35 +1,32 @@
 package import NIOCore
 package import Vocabulary
 
-/// The sessions of foreign tokens in the store. All loops and gateways share a provider's verdict about a token, and a
-/// token ends here even if its provider would still vouch for it.
+/// The sessions of foreign tokens in the store. All loops and gateways share a provider's verdict about a token. The
+/// gateway can end a token even if the provider still accepts it.
 ///
-/// A signature stays valid after a sign-out, and the provider may not know about the sign-out. So a token that is
-/// presented again must not become a session again:
+/// A signature stays valid after a sign-out, and the provider may not hear of the sign-out. So an ended token must be
+/// recognised when it is presented again:
 ///
 /// - **A sign-out** ends the token's lineage (`ForeignNames.lineages`). An ended lineage stays ended for as long
 ///   as the token could have lived, and nothing is ever written in it again (`Replacement.absent`).
-/// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch. No session is
-///   enumerated. A token that was accepted before has a record with the epochs under which it was accepted. The record
-///   outlives the end, and an epoch earlier than the current one shows that the token ended. Clocks do not matter.
-/// - **A token that was not presented before the end** has no record. It is judged by the time when the provider
-///   issued it: epochs are times, and a token that is not younger than the current epoch is rejected. Providers state
-///   whole seconds, rounded down, so a token issued in the same second as the end is rejected as well. Here the
-///   difference between the clocks of provider and store matters. An opaque token without `iat` cannot be judged this
-///   way: if it was never presented before the end, the provider's answer decides.
+/// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch. A token that
+///   was accepted before has a record with the earlier epoch, so it is known to have ended. No clock is compared.
+/// - **A token that was first presented after the end** has no record. It is rejected if the provider issued it at or
+///   before the epoch, which is a time. Issue times are rounded down to seconds, so tokens of the same second are
+///   rejected, too. The difference between the clocks of provider and store matters here. Without an `iat`, the
+///   provider's answer decides.
 ///
-/// A later sign-in works in each case, even under the same `sid`, because its tokens are younger.
+/// Tokens of a later sign-in are younger than the end, so they are accepted, even under the same `sid`.
 ///
-/// Caches do not follow the keys of these records (`RecordKind.foreignSession`). Writing a record is not reported to
-/// caches, and each kind of end above has its own report.
+/// Caches ignore the keys of these records (`RecordKind.foreignSession`). Each kind of end above has its own report.
 package final class ForeignSessions: Sendable {
     /// The state of a token in the store.
     package enum Standing: Sendable, Equatable {
-        /// The token is not known, or its lineage has ended; `accept` finds out which.
+        /// The token has no record. Either it is unknown, or its lineage has ended; `accept` tells the two apart.
         case none
         /// The token has ended.
         case ended
-        /// The user of the token is blocked, so the token has ended or is not accepted.
+        /// The user of the token is blocked.
         case blocked
         /// The token was accepted and has not ended since. Its verdict may have expired.
         case live(ForeignSession)
@@ -46,7 +43,7 @@ package final class ForeignSessions: Sendable {
     private let clock: Clock
     private let isBlocked: BlockCheck?
 
-    /// - Parameter isBlocked: Asked whenever a provider vouches for a token. `nil` if no user is ever blocked.
+    /// - Parameter isBlocked: Asked whenever a provider accepts a token; `nil` if users cannot be blocked.
     package init(
         store: any SessionStore & ReplaceableStore,
         authority: TokenAuthority,
@@ -70,8 +67,8 @@ package final class ForeignSessions: Sendable {
         }
     }
 
-    /// Stores a session that the provider vouches for, unless the token has ended or its user is blocked. Returns the
-    /// new state of the token, which is never `none`. Fails with `StoreError`.
+    /// Stores a session that the provider reported, unless the token has ended or its user is blocked. Returns the new
+    /// state, never `none`. Fails with `StoreError`.
     ///
     /// - Parameter issuedAt: The issue time by the provider's clock; `nil` if the provider does not state it.
     package func accept(
@@ -137,8 +134,8 @@ package final class ForeignSessions: Sendable {
     }
 
     private func accept(_ new: Candidate, reads: Int, on loop: any EventLoop) -> Eventual<Standing> {
-        // The epochs are read before the record is written, so that an end in between has a later epoch. The block is
-        // read after the epochs, because blocking a user writes the block first and then raises the epoch.
+        // The epochs are read before the record is written, so an end in between has a later epoch. The block is read
+        // after the epochs, because blocking a user writes the block before it raises the epoch.
         let epochs = self.epochs(of: new.foreign.session, on: loop)
         let blocked = self.blocked(new.foreign.session, on: loop)
         return self.record(new.key, on: loop).and(epochs).and(blocked).flatMap { found, isBlocked in
@@ -156,7 +153,7 @@ package final class ForeignSessions: Sendable {
             return replaced.flatMap { replacement in
                 switch replacement {
                 case .done: return .success(.live(record.foreign))
-                // The token's lineage has ended.
+                // Nothing can be written, because the token's lineage has ended.
                 case .absent where stored == nil: return .success(.ended)
                 case .absent, .changed:
                     guard reads > 1 else { return .failure(StoreError.unavailable) }
@@ -187,16 +184,16 @@ package final class ForeignSessions: Sendable {
             )
         }
         let (former, session) = (standing.foreign.session, new.foreign.session)
-        // If the provider now names another user or session for the token, the token is treated as ended.
+        // The token has ended if the provider now reports another user or session for it.
         guard former.subject.isExactly(session.subject), former.provider?.sessionID == session.provider?.sessionID,
             standing.isCurrent(epochs)
         else { return nil }
-        // An answer that is not newer than the stored one is ignored. Another gateway may have stored its own.
+        // An answer that is not newer than the stored one is ignored. Another gateway may have asked meanwhile.
         guard new.foreign.verdict.givenAt > standing.foreign.verdict.givenAt else { return standing }
         var record = standing
         record.foreign = new.foreign.with { session in
             session.epoch = former.epoch
-            // The provider does not know of a key that the token was bound to here.
+            // The provider does not know the key to which the gateway bound the token.
             session.keyThumbprint = former.keyThumbprint ?? session.keyThumbprint
         }
         return record

@@ -3,11 +3,11 @@ package import Vocabulary
 
 /// Looks up, binds and revokes the tokens that a provider issued.
 package protocol ForeignTokens: Sendable {
-    /// Returns the key under which the session of a token is stored; `nil` if the provider cannot know a token of this
-    /// syntax. Called on an event loop, for tokens without the gateway's own syntax.
+    /// Returns the key of the token's record; `nil` if the token's syntax is not the provider's. Called on an event
+    /// loop, for tokens without the gateway's own syntax.
     ///
-    /// - Parameter kind: How the bytes are presented: `web` in a cookie of the provider, `native` as a token. The kinds
-    ///   give different keys, so that a cookie is not accepted as a token.
+    /// - Parameter kind: `web` for a cookie of the provider, `native` for a token. The two have different keys, so a
+    ///   cookie is not accepted as a token.
     func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey?
 
     /// Finds the session of a token.
@@ -15,9 +15,9 @@ package protocol ForeignTokens: Sendable {
     /// - Parameters:
     ///   - kind: How the token is presented.
     ///   - key: The token's key, from `key(of:as:)`.
-    ///   - known: The session in this loop's cache; `nil` if none exists. Its verdict is used while it is valid.
+    ///   - known: The session in this loop's cache; `nil` if there is none. It is returned while its verdict is valid.
     ///   - caller: The presenter of the token.
-    /// - Returns: The answer, at once unless provider or store must be awaited. It fails with `ForeignTokenError`.
+    /// - Returns: The answer, at once if nobody must be asked. It fails with `ForeignTokenError`.
     func eventualSession(
         _ token: Secret,
         as kind: Session.Kind,
@@ -27,16 +27,15 @@ package protocol ForeignTokens: Sendable {
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer>
 
-    /// Returns the session of a token as its provider last vouched for it, without asking the provider.
+    /// Returns the session of a token as the provider last reported it, without asking the provider.
     ///
     /// - Parameter key: The token's key, from `key(of:as:)`.
-    /// - Returns: A future of `loop`: `nil` if the token is unknown here or has ended. It fails with
+    /// - Returns: A future of `loop`: `nil` if the token is unknown or has ended. It fails with
     ///   `ForeignTokenError`.
     func kept(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?>
 
-    /// Asks the provider again about a token that it has vouched for, however young the verdict is, because the session
-    /// may have ended since. If the session has ended, everything made from the token here has ended when the future
-    /// succeeds. The provider is not asked about a token that is not known here.
+    /// Asks the provider about a known token even if its verdict is fresh. If the provider's session has ended,
+    /// everything made from the token has ended when the future succeeds. Does nothing for an unknown token.
     ///
     /// - Parameter key: The token's key, from `key(of:as:)`.
     /// - Returns: A future of `loop`. It fails with `ForeignTokenError`.
@@ -44,17 +43,17 @@ package protocol ForeignTokens: Sendable {
         Void
     >
 
-    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another key. From then on, the token
-    /// is valid only with a proof. A loop that knows the token as unbound learns of it within `SessionCache.hardAge`.
+    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another key. A bound token is valid
+    /// only with a proof. Every loop applies the binding within `SessionCache.hardAge`.
     ///
     /// - Parameter key: The token's key, from `key(of:as:)`.
     /// - Returns: A future of `loop`. It fails with `StoreError`.
     func bind(_ key: RecordKey, to thumbprint: String, on loop: any EventLoop) -> EventLoopFuture<KeyBinding>
 
-    /// Notifies the provider that the user has signed out of a token's session, so that the provider ends the session.
+    /// Notifies the provider that the user has signed out of a token's session.
     ///
     /// - Parameter sessionID: The provider's id of the session; `nil` if it is not known.
-    /// - Returns: True if the provider has ended the session, or cannot end sessions, so that only the gateway ends it.
+    /// - Returns: True if the provider has ended the session, or offers no way to end sessions.
     func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool
 }
 
@@ -69,7 +68,7 @@ package struct RealmTokens: Sendable {
     }
 }
 
-/// A provider that may know a token, judging by the token's syntax.
+/// A provider whose tokens have the syntax of a presented token.
 package struct ForeignCandidate: Sendable {
     /// The key of the token's record.
     package let key: RecordKey
@@ -77,8 +76,7 @@ package struct ForeignCandidate: Sendable {
 }
 
 extension Sequence<any ForeignTokens> {
-    /// Returns the providers that may know a token, in order. No further provider is asked after the first that knows
-    /// it.
+    /// Returns the providers that may know a token, in the order in which they are asked until one knows it.
     package func candidates(for token: Secret, as kind: Session.Kind = .native) -> [ForeignCandidate] {
         self.compactMap { tokens in
             token.bytes.withUnsafeBytes { tokens.key(of: $0, as: kind) }.map {
@@ -100,8 +98,8 @@ extension ForeignTokens {
         self.eventualSession(token, as: kind, key: key, known: known, for: .current, on: loop).future(on: loop)
     }
 
-    /// Finds the session of an app's token for an action that needs a current verdict. An answer that only bridges an
-    /// outage of the provider (`ForeignVerdict.isStale`) fails with `providerUnavailable`.
+    /// Finds the session of an app's token for an action that needs a current verdict. A stale verdict
+    /// (`ForeignVerdict.isStale`) fails with `providerUnavailable`.
     package func freshSession(
         _ token: Secret,
         as kind: Session.Kind = .native,
@@ -118,7 +116,7 @@ extension ForeignTokens {
 /// The result of binding a token to a key.
 package enum KeyBinding: Sendable {
     case bound
-    /// The token is bound to another key, and stays so.
+    /// The token is already bound to another key.
     case otherKey
     /// The token has ended.
     case ended
@@ -127,17 +125,17 @@ package enum KeyBinding: Sendable {
 /// The result of looking for the session of a foreign token.
 package enum ForeignAnswer: Sendable, Equatable {
     case live(ForeignSession)
-    /// The token is not accepted, for this reason.
+    /// The token is rejected for this reason.
     case none(Reason)
-    /// The provider knows the session, but demands more of the user before it reports who the user is.
+    /// The provider knows the session, but demands another factor before it reports the user.
     indirect case insufficient(ProviderDemand)
 }
 
-/// A provider's demand on a user whose session does not suffice, in the provider's own words.
+/// What a provider demands of a user whose session does not suffice, in the provider's words.
 package struct ProviderDemand: Sendable, Hashable {
-    /// The absolute URL to which a browser goes to meet the demand; `nil` if the provider names none.
+    /// The absolute URL of the page on which the user meets the demand; `nil` if the provider names none.
     package var page: String?
-    /// The provider's own JSON document, for programs.
+    /// The JSON document of the provider, which clients receive unchanged.
     package var document: [UInt8]
 
     package init(page: String?, document: [UInt8]) {
@@ -154,15 +152,15 @@ package struct ProviderDemand: Sendable, Hashable {
     }
 }
 
-/// The reason why a foreign token could not be judged. It does not mean that the token is invalid.
+/// The reason why a foreign token could not be judged. The token may be valid.
 package enum ForeignTokenError: Error, Sendable, Equatable {
     case providerUnavailable
     case store(StoreError)
 }
 
-/// A session that a provider vouches for.
+/// A session as a provider reported it.
 package struct ForeignSession: Sendable, Hashable {
-    /// The session, in an object that all copies share, so that a copy need not retain each part of the session.
+    /// An object, because copying a session would retain each of its parts.
     private final class Content: Sendable {
         let session: Session
 
@@ -182,7 +180,7 @@ package struct ForeignSession: Sendable, Hashable {
     /// The session, in the token's own lineage. Its kind is `web` for a cookie of the provider, otherwise `native`.
     package var session: Session { self.content.session }
 
-    /// Returns the session under another verdict.
+    /// Returns the foreign session with another verdict.
     package func with(_ verdict: ForeignVerdict) -> ForeignSession {
         var session = self
         session.verdict = verdict
@@ -206,15 +204,14 @@ package struct ForeignSession: Sendable, Hashable {
     }
 }
 
-/// The time when a provider vouched for a token, and how long the gateway relies on that.
+/// A provider's confirmation that a token is valid, and how long the gateway relies on it.
 package struct ForeignVerdict: Sendable, Hashable {
     package let givenAt: UnixTime
-    /// The time from which the provider must vouch again before the session is used.
+    /// The time from which the session may be used only after the provider has confirmed it again.
     package let usableUntil: UnixTime
-    /// True if the verdict has expired and only bridges an outage of the provider. It then suffices only for
-    /// idempotent requests.
+    /// True if the verdict has expired and only bridges an outage of the provider. Only idempotent requests may use it.
     package let isStale: Bool
-    /// True if the user may sign in. Otherwise, the token is valid for requests but yields no other token.
+    /// True if the user may sign in. Otherwise, the token is valid for requests, but not for an exchange.
     package let isAdmitted: Bool
 
     package init(givenAt: UnixTime, usableUntil: UnixTime, isStale: Bool = false, isAdmitted: Bool = true) {
@@ -224,13 +221,13 @@ package struct ForeignVerdict: Sendable, Hashable {
         self.isAdmitted = isAdmitted
     }
 
-    /// The time from which a use asks the provider in the background. So sessions in use never wait for the provider.
+    /// The time from which a use asks the provider in the background, so that active sessions never wait for it.
     package var askAgainAt: UnixTime {
         let lifetime = self.usableUntil.milliseconds - self.givenAt.milliseconds
         return UnixTime(milliseconds: self.givenAt.milliseconds + lifetime / 5 * 4)
     }
 
-    /// Reports whether the verdict can be used without asking the provider. False after the clock was set back.
+    /// Reports whether the verdict is used without asking the provider. False after the clock was set back.
     package func isFresh(at now: UnixTime) -> Bool { now >= self.givenAt && now < self.askAgainAt }
 
     /// Reports whether the session may be used now.
@@ -243,17 +240,17 @@ extension RecordKind {
 }
 
 extension ProviderSession {
-    /// The name under which a store ends all tokens of this session of the provider, as it ends the sessions of a
-    /// subject (`SessionStore.end(subject:)`); `nil` if the provider names no session.
+    /// The name under which a store ends all tokens of this provider session, as if it were a subject
+    /// (`SessionStore.end(subject:)`); `nil` if the provider reports no session id.
     package var endName: String? { self.sessionID.map { Self.endName(of: $0, at: self.name) } }
 
-    /// Returns the name under which a store ends all tokens of the provider's session with this id (`sid`). No subject
-    /// has this name, because no provider's subject has a control character.
+    /// Returns the name under which a store ends all tokens of the provider session `sessionID` (`sid`). No subject has
+    /// this name, because subjects of providers contain no control characters.
     package static func endName(of sessionID: String, at provider: String) -> String {
         "\u{0}sid\u{0}\(provider)\u{0}\(sessionID)"
     }
 
-    /// Returns the name under which a store ends the sessions of a subject if the provider gives sessions no id.
+    /// Returns the name under which a store ends a subject's sessions at a provider that reports no session id.
     package static func endName(ofUnnamed subject: String, at provider: String) -> String {
         "\u{0}no sid\u{0}\(provider)\u{0}\(subject)"
     }

@@ -1,18 +1,17 @@
 package import AddressIntelligence
 
-/// The client for which a provider is asked, by its address. Concurrent questions per client are limited, and some
-/// calls are reserved for sign-ins. The address is `nil` if a trusted proxy names no client, or the gateway itself
-/// asks.
+/// Who asks a provider, for fairness: concurrent calls are limited for each client address, and some calls are reserved
+/// for sign-ins. The address is `nil` if the gateway itself asks, or if a trusted proxy reports no client.
 package enum ProviderCaller: Hashable, Sendable {
-    /// A request that presents a token which a provider may know.
+    /// A request to an app with a token that a provider may know.
     case request(AddressKey?)
-    /// An endpoint of the gateway, mostly for a sign-in.
+    /// An endpoint of the gateway, such as sign-in.
     case endpoint(AddressKey?)
 
-    /// The client's address in a task that answers a request to an endpoint; `nil` in other tasks.
+    /// The client's address in a task that answers a request to an endpoint; otherwise `nil`.
     @TaskLocal package static var endpointClient: AddressKey?
 
-    /// The caller to use in a task that does not itself answer a request for an app.
+    /// The caller for the current task, as an endpoint.
     package static var current: ProviderCaller { .endpoint(self.endpointClient) }
 
     /// The client's address.
@@ -22,6 +21,6 @@ package enum ProviderCaller: Hashable, Sendable {
         }
     }
 
-    /// True if the caller is a request for an app.
+    /// True for a request to an app.
     package var isRequest: Bool { if case .request = self { true } else { false } }
 }

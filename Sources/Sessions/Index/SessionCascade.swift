@@ -1,8 +1,7 @@
 package import NIOCore
 
-/// Counts the sessions that end together with a session, for the audit stream. An end changes one value and does not
-/// enumerate sessions. So the sessions are counted before the end, from the index or the family's record, and a session
-/// created at the last moment may be missing.
+/// Counts the sessions that end together with a session, for the audit stream. The store ends sessions without listing
+/// them, so they are counted before the end. The count may miss a session that was just created.
 package struct SessionCascade: Sendable {
     private let store: any RecordStore
 
@@ -14,7 +13,7 @@ package struct SessionCascade: Sendable {
     ///
     /// - Parameters:
     ///   - key: The key of this session.
-    ///   - family: The sessions of its family (`HandoffFamily`), if the caller has read them.
+    ///   - family: The keys of the session's family (`HandoffFamily`), if the caller has read them.
     package func count(
         with session: Session,
         _ key: RecordKey,
@@ -32,7 +31,7 @@ package struct SessionCascade: Sendable {
         }
     }
 
-    /// Counts the live sessions of the subject in these lineages, before these lineages end.
+    /// Counts the live sessions of the subject in these lineages, before the lineages end.
     ///
     /// - Parameter lineages: The lineages; `nil` for all.
     package func count(

@@ -2,8 +2,7 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// Counts the live sessions of all gateways that share a store. If there are many, it estimates the number from a
-/// sample, because an exact count would read every session.
+/// Counts the live sessions in the store. For a large store, the number is an estimate from a random sample.
 package final class SessionCensus: Sendable {
     private let store: any RecordStore
     private let last = Mutex<Double?>(nil)
@@ -12,7 +11,7 @@ package final class SessionCensus: Sendable {
         self.store = store
     }
 
-    /// The last count; `nil` before the first count, and while the store does not answer.
+    /// The last count; `nil` before the first count, or if the last count failed.
     package var count: Double? { self.last.withLock { $0 } }
 
     /// Counts again. The future never fails.

@@ -3,14 +3,14 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The rate limiter of one process: in memory, bounded. With the memory store it is the only limiter. If several
-/// processes share a limiter, this limiter is asked first.
+/// The rate limiter in the memory of one process. With the memory store, it is the only limiter. With a shared store,
+/// it decides before the shared limiter is asked.
 package final class LocalRateLimiter: RateLimiter {
-    /// The treatment of a new bucket while the table is full.
+    /// What happens to a new bucket while the table is full.
     package enum WhenFull: Sendable {
-        /// All new buckets share one bucket, so that a full table does not disable the limit.
+        /// All new buckets use one common bucket, so the limit still applies.
         case share
-        /// The request is allowed, because another limiter counts it as well.
+        /// The action is allowed. A shared limiter counts it, too.
         case allow
     }
 
@@ -19,8 +19,8 @@ package final class LocalRateLimiter: RateLimiter {
     private let whenFull: WhenFull
     private let clock: Clock
 
-    /// - Parameter capacity: The maximum number of buckets of each limit. Each limit has its own table, so that a
-    ///   client that makes many buckets of one limit does not fill the table of another.
+    /// - Parameter capacity: The maximum number of buckets of each limit. The limits have separate tables, so filling
+    ///   one table does not affect the others.
     package init(capacity: Int = 65_536, whenFull: WhenFull = .share, clock: Clock) {
         precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
@@ -28,7 +28,7 @@ package final class LocalRateLimiter: RateLimiter {
         self.clock = clock
     }
 
-    /// The number of buckets kept now, including empty ones that were not removed yet.
+    /// The number of buckets, including empty ones that have not been removed.
     package var bucketCount: Int { self.tables.withLock { $0.values.reduce(0) { $0 + $1.emptyAt.count } } }
 
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
@@ -49,7 +49,7 @@ package final class LocalRateLimiter: RateLimiter {
         loop.makeSucceededFuture(self.drainTime(of: bucket))
     }
 
-    /// Returns the time until the bucket is empty, without a future.
+    /// Returns the time until the bucket is empty.
     package func drainTime(of bucket: RateBucket) -> Duration {
         let now = self.clock.now()
         return self.tables.withLock { tables in
@@ -58,11 +58,11 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// Adds `cost` to all buckets if each has room for it, without a future.
+    /// Adds `cost` to all buckets if each has room for it; otherwise to none.
     package func allow(_ buckets: [RateBucket], cost: Int) -> RateDecision {
         let now = self.clock.now()
         return self.tables.withLock { tables in
-            /// The buckets to fill; the id is `nil` for the bucket that new buckets share (`WhenFull.share`).
+            /// The buckets to fill. The id is `nil` for the common bucket (`WhenFull.share`).
             var filled: [(limit: String, id: Digest256?)] = []
             var longest: Duration?
             for bucket in buckets {
@@ -83,12 +83,12 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// Empties the bucket at once.
+    /// Empties the bucket.
     package func forgive(_ bucket: RateBucket) {
         self.table(of: bucket) { $0.emptyAt[bucket.id] = nil }
     }
 
-    /// Takes back an allowed cost at once.
+    /// Takes back a cost that was allowed.
     package func giveBack(_ buckets: [RateBucket], cost: Int) {
         for bucket in buckets {
             self.table(of: bucket) { table in
@@ -98,8 +98,8 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// Adopts another limiter's rejection of a cost that was allowed here, because the other limiter has counted more.
-    /// Until the wait has passed, the same cost is rejected here.
+    /// Adopts the rejection of a shared limiter that has counted more: the same cost is rejected here until `wait` has
+    /// passed.
     package func learn(_ bucket: RateBucket, cost: Int, refusedFor wait: Duration) {
         let emptyAt = self.clock.now().advanced(by: wait + bucket.limit.drainTime - bucket.limit.interval * cost)
         self.table(of: bucket) { table in
@@ -115,7 +115,7 @@ package final class LocalRateLimiter: RateLimiter {
 /// The buckets of one limit.
 private struct Table {
     let limit: RateLimit
-    /// The time when each bucket will be empty. The id is `nil` for the shared bucket (`WhenFull.share`).
+    /// The time when each bucket will be empty. The id is `nil` for the common bucket (`WhenFull.share`).
     var emptyAt: [Digest256?: UnixTime] = [:]
     private var sweptAt: UnixTime?
 
@@ -123,8 +123,8 @@ private struct Table {
         self.limit = limit
     }
 
-    /// Reports whether a bucket has a place here or can get one. If no place is left, empty buckets are removed.
-    /// Removing them scans the whole table, so it is done at most once a second.
+    /// Reports whether the bucket is in the table or there is room for it. If the table is full, empty buckets are
+    /// removed, at most once a second because this scans the table.
     mutating func hasPlace(for id: Digest256, capacity: Int, at now: UnixTime) -> Bool {
         if self.emptyAt[id] != nil || self.emptyAt.count < capacity { return true }
         let isRested = self.sweptAt.map { abs(now.milliseconds - $0.milliseconds) >= 1000 } ?? true
@@ -138,14 +138,14 @@ private struct Table {
 
     /// Returns the time until the cost fits into the bucket; `nil` if it fits now.
     mutating func wait(of id: Digest256?, cost: Int, at now: UnixTime) -> Duration? {
-        // A bucket is never more than full: after the clock was set back, a client waits no longer than the drain time.
+        // No bucket is more than full. So a client waits at most the drain time after the clock was set back.
         let full = now.advanced(by: self.limit.drainTime)
         if let emptyAt = self.emptyAt[id], emptyAt > full { self.emptyAt[id] = full }
         let filled = self.filled(id, cost: cost, at: now)
         return filled <= full ? nil : filled.since(full)
     }
 
-    /// Adds the cost to the bucket. The cost must fit (`wait`).
+    /// Adds the cost to the bucket. The caller has checked that it fits (`wait`).
     mutating func fill(_ id: Digest256?, cost: Int, at now: UnixTime) {
         self.emptyAt[id] = self.filled(id, cost: cost, at: now)
     }

@@ -1,15 +1,15 @@
 import HeapModule
 package import Vocabulary
 
-/// A queue of elements by the time when they are due. Removing a due element takes O(log n) time.
+/// A queue of elements with due times. Removing an element that is due takes O(log n) time.
 ///
-/// Elements are never removed from the middle. An unneeded element is returned when it is due, or dropped by `compact`.
+/// Other elements cannot be removed one by one. An unneeded element stays until it is due or `compact` drops it.
 package struct DeadlineQueue<Element: Sendable>: Sendable {
     private struct Entry: Comparable {
         let due: UnixTime
         let element: Element
 
-        // Only times are compared: elements due at the same time are returned in any order.
+        // Only times are compared. Elements with equal times are returned in any order.
         static func < (left: Entry, right: Entry) -> Bool { left.due < right.due }
         static func == (left: Entry, right: Entry) -> Bool { left.due == right.due }
     }
@@ -25,10 +25,10 @@ package struct DeadlineQueue<Element: Sendable>: Sendable {
         self.heap.insert(Entry(due: due, element: element))
     }
 
-    /// Removes and returns the earliest element if it is due at `now`.
+    /// Removes and returns the earliest element if it is due at `now`; otherwise `nil`.
     package mutating func popDue(at now: UnixTime) -> Element? { self.popFirst(dueAt: now)?.element }
 
-    /// Removes and returns the earliest element with its due time, if it is due at `now`.
+    /// Removes and returns the earliest element and its due time, if it is due at `now`; otherwise `nil`.
     package mutating func popFirst(dueAt now: UnixTime) -> (element: Element, due: UnixTime)? {
         guard let first = self.heap.min, first.due <= now else { return nil }
         let entry = self.heap.removeMin()

@@ -1,4 +1,4 @@
-/// The documents of a memory store, by collection and id. The caller does the locking.
+/// The documents of a memory store, by collection and id. The caller locks them.
 struct MemoryDocuments {
     struct Entry {
         let bytes: [UInt8]
@@ -12,7 +12,7 @@ struct MemoryDocuments {
 
     func entries(of collection: String) -> [String: Entry] { self.collections[collection] ?? [:] }
 
-    /// Performs the atomic step of `DocumentStore.put`.
+    /// The atomic step of `DocumentStore.put`.
     mutating func put(
         _ entry: Entry,
         at key: DocumentKey,
@@ -20,7 +20,7 @@ struct MemoryDocuments {
         limit: Int
     ) throws(StoreError) -> Replacement {
         let standing = self.entry(key)
-        // The attempt repeats its request because the answer was lost.
+        // A repeated call of the attempt that wrote the document.
         if let standing, standing.attempt == entry.attempt { return .done }
         guard standing?.version == judged else { return standing == nil ? .absent : .changed }
         if standing == nil, self.collections[key.collection]?.count ?? 0 >= limit { throw .full }
@@ -28,7 +28,7 @@ struct MemoryDocuments {
         return .done
     }
 
-    /// Deletes the document and returns true if it existed.
+    /// Deletes the document. Returns true if it existed.
     mutating func delete(_ key: DocumentKey) -> Bool {
         self.collections[key.collection]?.removeValue(forKey: key.id) != nil
     }

@@ -1,7 +1,7 @@
 import Synchronization
 import Vocabulary
 
-/// A limited supply of places. A record that holds a place gives it back when the record is removed.
+/// A limited supply of places. A record holds a place until the record is removed.
 final class Places: Sendable {
     let limit: Int
     private let taken = Atomic<Int>(0)
@@ -12,7 +12,7 @@ final class Places: Sendable {
 
     var count: Int { self.taken.load(ordering: .relaxed) }
 
-    /// Takes `count` places and returns true, or takes none if fewer are left.
+    /// Takes `count` places and returns true. Takes none if fewer are free.
     func take(_ count: Int = 1) -> Bool {
         var current = self.taken.load(ordering: .relaxed)
         while current + count <= self.limit {
@@ -32,22 +32,20 @@ final class Places: Sendable {
     }
 }
 
-/// The limits that the shards of one memory store share, and the time for which the store remembers ends.
+/// The limits of one memory store, which its shards share.
 final class MemoryLimits: Sendable {
-    /// The minimum time for which an end is remembered. A token or request that was judged before the end does not last
-    /// longer.
+    /// The minimum time for which an end is remembered. A write that was judged before the end comes within this time.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places
-    /// The places of single-use records and markers. A record already holds the place of its marker, so that no use
-    /// fails because the store is full.
+    /// The places of single-use records and their markers. A marker takes over its record's place, so no use fails for
+    /// lack of room.
     let markers: Places
-    /// The places of replaceable records, as many as for sessions.
+    /// The places of replaceable records. Their limit is that of sessions.
     let replaceables: Places
-    /// The places of ids that were presented once. There are as many as for markers, but they are separate, so that
-    /// neither kind can use up the places of the other.
+    /// The places of ids that were presented once. Their limit is that of markers.
     let onces: Places
-    /// The places of ends that are remembered for as long as a session that they ended could have lived.
+    /// The places of ends that are remembered for longer than `leastMemory`.
     let ends: Places
     private let versions = Atomic<UInt64>(0)
 
@@ -63,11 +61,10 @@ final class MemoryLimits: Sendable {
         self.versions.add(1, ordering: .relaxed).newValue
     }
 
-    /// Returns the time until which an end at `now` is remembered, and whether the end holds a place until then.
+    /// Returns the time until which an end at `now` is remembered, and whether it holds a place until then.
     ///
-    /// An end must never fail. If no place is left, the end is remembered for the minimum time only. That is enough:
-    /// the records themselves are deleted with the end. Only a write that was judged before the end and made after it
-    /// needs to find the end.
+    /// An end never fails: without a free place, it is remembered for `leastMemory`. This suffices to reject writes
+    /// that were judged before the end. The end itself deletes the records.
     func memoryOfEnd(at now: UnixTime, bornUntil: UnixTime) -> (until: UnixTime, holdsPlace: Bool) {
         guard self.ends.take() else { return (now.advanced(by: Self.leastMemory), false) }
         return (max(bornUntil, now.advanced(by: SingleUse.markerLife)), true)

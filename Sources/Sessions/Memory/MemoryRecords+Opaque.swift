@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// A single-use or replaceable record: its terms, and bytes that the store does not interpret.
+/// A single-use or replaceable record, whose bytes the store does not interpret.
 struct OpaqueRecord {
     let bytes: [UInt8]
     let terms: RecordTerms
@@ -10,7 +10,7 @@ struct OpaqueRecord {
     let attempt: AttemptID?
 }
 
-/// A record to be written: its bytes are encoded, and its place in the limits is not taken yet.
+/// An encoded record that is not stored yet.
 struct OpaqueDraft {
     let key: RecordKey
     let bytes: [UInt8]
@@ -19,7 +19,7 @@ struct OpaqueDraft {
     let attempt: AttemptID?
 }
 
-/// The records that the use of a single-use record creates.
+/// The records that a use of a single-use record creates.
 struct Offspring {
     var sessions: [NewSession] = []
     var records: [OpaqueDraft] = []
@@ -28,7 +28,7 @@ struct Offspring {
 extension MemoryRecords {
     // MARK: Single-use records
 
-    /// Stores a record, unless its lineage or owner has ended meanwhile.
+    /// Stores a record, unless its lineage or owner has ended.
     mutating func insert(_ draft: OpaqueDraft) throws(StoreError) {
         guard self.mayLive(draft) else { return }
         self.removeRecord(draft.key)
@@ -46,7 +46,7 @@ extension MemoryRecords {
         return record
     }
 
-    /// Performs the atomic step of `SingleUseStore.consume`.
+    /// The atomic step of `SingleUseStore.consume`.
     mutating func consume(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -55,7 +55,7 @@ extension MemoryRecords {
         at now: UnixTime
     ) throws(StoreError) -> Consumption {
         if let standing = self.marker(key, at: now) {
-            // An equal marker shows that the attempt repeats its request because the answer was lost.
+            // An equal marker is from the same attempt, whose answer was lost.
             return standing == marker ? .done : .spent(standing)
         }
         guard let record = self.record(key, at: now), record.version == judged else { return .changed }
@@ -71,7 +71,7 @@ extension MemoryRecords {
                 self.write(draft)
             }
         }
-        // The place in the limits passes from the record to its marker.
+        // The marker takes over the record's place in the limits.
         self.forget(key)
         let until = now.advanced(by: SingleUse.markerLife)
         self.markers[key] = (marker, until)
@@ -79,7 +79,7 @@ extension MemoryRecords {
         return .done
     }
 
-    /// Takes places for all records, or for none.
+    /// Takes places for all of the records, or for none.
     private func takePlaces(for creating: Offspring) throws(StoreError) {
         let singleUses = creating.records.count { $0.attempt == nil }
         let needs = [
@@ -95,14 +95,14 @@ extension MemoryRecords {
 
     // MARK: Replaceable records
 
-    /// Performs the atomic step of `ReplaceableStore.replace`.
+    /// The atomic step of `ReplaceableStore.replace`.
     mutating func replace(
         judged: RecordVersion?,
         with draft: OpaqueDraft,
         at now: UnixTime
     ) throws(StoreError) -> Replacement {
         let standing = self.record(draft.key, at: now)
-        // The attempt repeats its request because the answer was lost.
+        // A repeated call of the attempt that wrote the record.
         if let standing, standing.attempt == draft.attempt { return .done }
         guard self.mayLive(draft) else { return .absent }
         if let judged {
@@ -111,7 +111,7 @@ extension MemoryRecords {
         } else if standing != nil {
             return .changed
         }
-        // The new record takes over the place of the replaced record.
+        // The new record takes over the old record's place in the limits.
         if self.forget(draft.key) == nil {
             guard self.limits.replaceables.take() else { throw .full }
         }
@@ -121,12 +121,12 @@ extension MemoryRecords {
 
     // MARK: Steps
 
-    /// Reports whether a record written now would be live.
+    /// Reports whether neither the lineage nor the owner of the record has ended.
     private func mayLive(_ draft: OpaqueDraft) -> Bool {
         !self.hasEnded(draft.key.lineage) && self.isCurrent(draft.terms.owner)
     }
 
-    /// Writes a record. The caller has taken its place, and its lineage has not ended.
+    /// Writes a record. The caller has taken its place in the limits, and has checked that its lineage has not ended.
     private mutating func write(_ draft: OpaqueDraft) {
         let record = OpaqueRecord(
             bytes: draft.bytes,

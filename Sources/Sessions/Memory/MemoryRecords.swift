@@ -1,8 +1,8 @@
 import Cryptography
 import Vocabulary
 
-/// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
-/// its marker and the session that it creates is atomic under one lock. The caller does the locking.
+/// The records of one shard of a memory store. A lineage is in one shard, so a token, its marker and the session that
+/// it creates change in one step. The caller locks the shard.
 struct MemoryRecords {
     enum Content {
         case session(Stored<Session>)
@@ -12,7 +12,7 @@ struct MemoryRecords {
         var session: Stored<Session>? { if case .session(let stored) = self { stored } else { nil } }
         var opaque: OpaqueRecord? { if case .opaque(let record) = self { record } else { nil } }
 
-        /// The subject and the epoch of the record. The record ends with the subject's sessions.
+        /// The subject and the epoch with which the record ends; `nil` if it has no subject.
         var owner: RecordOwner? {
             switch self {
             case .session(let stored): RecordOwner(subject: stored.record.subject, epoch: stored.record.epoch)
@@ -20,7 +20,7 @@ struct MemoryRecords {
             }
         }
 
-        /// The time when the record expires, however often it is used.
+        /// The time when the record expires. Uses do not change it.
         var expiresAt: UnixTime {
             switch self {
             case .session(let stored): stored.record.expiresAt
@@ -28,7 +28,7 @@ struct MemoryRecords {
             }
         }
 
-        /// The time when the record ends if it is not used again.
+        /// The time when the record ends if it is not used again: its expiry or idle end.
         var deadline: UnixTime {
             switch self {
             case .session(let stored): min(stored.record.expiresAt, stored.idleEnd)
@@ -40,11 +40,11 @@ struct MemoryRecords {
     private struct Kept {
         let key: RecordKey
         var content: Content
-        /// The record's deadline in the queue. Entries with other times belong to this place's earlier records.
+        /// The time of the record's entry in the queue. Entries with other times are outdated.
         var due: UnixTime
     }
 
-    /// A marker or an ended lineage that is forgotten at a deadline.
+    /// A marker or an ended lineage. Both are removed at a deadline.
     enum Due {
         case marker(RecordKey)
         case end(Lineage)
@@ -52,15 +52,15 @@ struct MemoryRecords {
 
     let limits: MemoryLimits
     private let subjects: SubjectDirectory
-    /// The records, found by key, lineage and owner. Listed sessions are also found by email address.
+    /// The records, found by the hashes of key, lineage and subject, and of the email address if the session is listed.
     private var kept = PlaceTable<Kept>()
     private var deadlines = DeadlineQueue<Int32>()
     var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
-    /// The lineages that have ended.
+    /// The ended lineages.
     private var ends: [Lineage: (until: UnixTime, holdsPlace: Bool)] = [:]
     private var otherDeadlines = DeadlineQueue<Due>()
     private var past = RecentValues<Digest256, Reason>(capacity: 2048)
-    /// The sessions that have ended by time and have not been reported yet.
+    /// The sessions that have expired or idled out, until they are reported.
     private var lapses: [SessionLapse] = []
 
     init(limits: MemoryLimits, subjects: SubjectDirectory) {
@@ -70,7 +70,7 @@ struct MemoryRecords {
 
     // MARK: Sessions
 
-    /// Returns the live session under `key`. A session that has ended is removed.
+    /// Returns the live session under `key`; otherwise `nil`. Removes a session that is no longer live.
     mutating func session(_ key: RecordKey, at now: UnixTime) -> Stored<Session>? {
         guard let place = self.place(of: key), let stored = self.kept[place]?.content.session else { return nil }
         guard self.isLive(.session(stored), at: now) else {
@@ -80,19 +80,19 @@ struct MemoryRecords {
         return stored
     }
 
-    /// Returns the reason why there is no session under `key`; `nil` if the reason is not known.
+    /// Returns the reason why there is no session under `key`; `nil` if unknown.
     func absence(of key: RecordKey) -> Reason? {
         self.past[key.digest] ?? (self.hasEnded(key.lineage) ? .sessionRevoked : nil)
     }
 
-    /// Returns the sessions that have ended by time since the last call.
+    /// Returns the sessions that have expired or idled out since the last call.
     mutating func takeLapses() -> [SessionLapse] {
         guard !self.lapses.isEmpty else { return [] }
         defer { self.lapses = [] }
         return self.lapses
     }
 
-    /// Writes a session under its subject's epoch. If its lineage has ended, nothing is written.
+    /// Writes a session under its subject's epoch. Writes nothing if the lineage has ended.
     mutating func insert(_ new: NewSession, at now: UnixTime) throws(StoreError) {
         guard !self.hasEnded(new.key.lineage) else { return }
         self.removeSession(new.key, for: nil)
@@ -100,7 +100,7 @@ struct MemoryRecords {
         self.write(new, at: now)
     }
 
-    /// Performs the atomic step of `SessionStore.replace`.
+    /// The atomic step of `SessionStore.replace`.
     mutating func replace(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -115,7 +115,7 @@ struct MemoryRecords {
         if session.address == standing.record.address {
             self.kept.change(place) { $0.content = .session(stored) }
         } else {
-            // Added before the old record is removed, so that the subject is never without records.
+            // The new record is added first, so that the subject always has a record and its epoch is not forgotten.
             self.keep(.session(stored), under: key)
             _ = self.forget(place)
         }
@@ -129,7 +129,7 @@ struct MemoryRecords {
         content.session?.noteUse(at: now)
     }
 
-    /// Removes the session and returns true if it was live.
+    /// Removes the session. Returns true if it was live.
     mutating func end(_ key: RecordKey, at now: UnixTime) -> Bool {
         let wasLive = self.session(key, at: now) != nil
         self.removeSession(key, for: .sessionRevoked)
@@ -140,7 +140,7 @@ struct MemoryRecords {
 
     func hasEnded(_ lineage: Lineage) -> Bool { self.ends[lineage] != nil }
 
-    /// Removes every token and session of the lineage and remembers that the lineage has ended.
+    /// Removes all records of the lineage, and remembers that the lineage has ended.
     mutating func end(_ lineage: Lineage, at now: UnixTime) {
         var bornUntil = now
         while let place = self.kept.first(lineage.hashValue, where: { $0.key.lineage == lineage }) {
@@ -152,8 +152,7 @@ struct MemoryRecords {
         self.schedule(.end(lineage), due: memory.until)
     }
 
-    /// Removes one record of the subject from an epoch before `epoch`, and returns the time when it would have expired.
-    /// `nil` if there is no such record.
+    /// Removes one record of the subject with an epoch before `epoch`, and returns its expiry; `nil` if there is none.
     mutating func removeOne(of subject: String, bornBefore epoch: UInt64) -> UnixTime? {
         let place = self.kept.first(subject.hashValue) { kept in
             guard let owner = kept.content.owner else { return false }
@@ -162,8 +161,8 @@ struct MemoryRecords {
         return place.flatMap { self.remove($0, for: .sessionRevoked)?.expiresAt }
     }
 
-    /// Returns the keys of the wanted sessions that `hash` finds, and when each began. If there are more than `limit`,
-    /// only `limit` are returned: the latest, unless places were reused.
+    /// Returns up to `limit` listed sessions with this hash, and when they began. The latest are preferred, but reuse
+    /// of places changes their order.
     func sessions(
         _ hash: Int,
         limit: Int,
@@ -180,8 +179,8 @@ struct MemoryRecords {
         return found
     }
 
-    /// Returns at most `limit` sessions from the places below `end`, in descending order, looking at no more than
-    /// `looks` places. Also returns the place where it stopped; 0 if no places are left.
+    /// Returns up to `limit` listed sessions in places below `end`, in descending order. Looks at up to `looks` places.
+    /// Also returns the place at which it stopped; 0 if all places were seen.
     func sessions(below end: Int64, limit: Int, looks: Int32) -> (keys: [RecordKey], end: Int64) {
         var keys: [RecordKey] = []
         let first = Int32(clamping: min(end, Int64(self.kept.end)))
@@ -194,7 +193,7 @@ struct MemoryRecords {
         return (keys, Int64(place))
     }
 
-    /// Returns the key of the session in a place chosen at random; `nil` if the place has no session.
+    /// Returns the key of the listed session in a random place; `nil` if the place has none.
     func anySession() -> RecordKey? {
         guard self.kept.end > 0, let kept = self.kept[Int32.random(in: 0..<self.kept.end)],
             kept.content.session?.record.isListed == true
@@ -202,12 +201,12 @@ struct MemoryRecords {
         return kept.key
     }
 
-    /// The number of places that have ever held a record.
+    /// The number of places, empty or not.
     var places: Int { Int(self.kept.end) }
 
     // MARK: Expiry
 
-    /// Removes expired records, looking at no more than `limit` deadlines. Returns false if nothing more is due.
+    /// Removes expired records. Looks at up to `limit` deadlines. Returns false if no more records are due.
     @discardableResult
     mutating func collect(at now: UnixTime, limit: Int) -> Bool {
         var left = limit
@@ -218,7 +217,7 @@ struct MemoryRecords {
             if deadline <= now {
                 self.remove(deadIn: place)
             } else {
-                // The record was used after this deadline was set.
+                // The record was used after this deadline was queued.
                 self.kept.change(place) { $0.due = deadline }
                 self.deadlines.push(place, due: deadline)
             }
@@ -235,18 +234,18 @@ struct MemoryRecords {
         return left == 0
     }
 
-    /// Adds the deadline of a marker or an ended lineage.
+    /// Queues the deadline of a marker or an ended lineage.
     mutating func schedule(_ due: Due, due time: UnixTime) { self.otherDeadlines.push(due, due: time) }
 
     // MARK: Steps
 
     func newVersion() -> RecordVersion { RecordVersion(value: self.limits.newVersion()) }
 
-    /// Returns the single-use or replaceable record under `key`.
+    /// Returns the single-use or replaceable record under `key`, whether live or not; `nil` if there is none.
     func opaque(_ key: RecordKey) -> OpaqueRecord? { self.place(of: key).flatMap { self.kept[$0]?.content.opaque } }
 
-    /// Reports whether the record has neither expired nor idled out, and was written under its subject's current epoch.
-    /// An ended lineage has no records.
+    /// Reports whether the record has not expired or idled out, and has its subject's current epoch. Records of ended
+    /// lineages are removed at once, so they are not checked here.
     func isLive(_ content: Content, at now: UnixTime) -> Bool {
         now < content.deadline && self.isCurrent(content.owner)
     }
@@ -258,7 +257,7 @@ struct MemoryRecords {
 
     private func place(of key: RecordKey) -> Int32? { self.kept.first(key.hashValue) { $0.key == key } }
 
-    /// Writes a session. The caller has taken its place in the limits, and its lineage has not ended.
+    /// Writes a session. The caller has taken its place in the limits, and has checked that its lineage has not ended.
     mutating func write(_ new: NewSession, at now: UnixTime) {
         var session = new.session
         session.epoch = self.subjects.epoch(of: session.subject)
@@ -277,14 +276,14 @@ struct MemoryRecords {
         }
         let place = self.kept.add(Kept(key: key, content: content, due: deadline), hashes: hashes)
         self.deadlines.push(place, due: deadline)
-        // Deadlines of records that were removed early are dropped if they outnumber the others.
+        // Deadlines of removed records stay in the queue. They are dropped when they outnumber the others.
         if self.deadlines.count > 2 * self.kept.count + 64 {
             let kept = self.kept
             self.deadlines.compact { place, due in kept[place]?.due == due }
         }
     }
 
-    /// Removes the record under `key` without giving back its place in the limits.
+    /// Removes the record under `key`, but keeps its place in the limits.
     @discardableResult
     mutating func forget(_ key: RecordKey) -> Content? { self.place(of: key).flatMap { self.forget($0) } }
 
@@ -294,9 +293,9 @@ struct MemoryRecords {
         return kept.content
     }
 
-    /// Removes a record and gives back its place in the limits.
+    /// Removes a record, and frees its place in the limits.
     ///
-    /// - Parameter reason: The reason why a session ends; `nil` if another session replaces it.
+    /// - Parameter reason: The reason why a session ends; `nil` if a new session replaces it.
     @discardableResult
     private mutating func remove(_ place: Int32, for reason: Reason?) -> Content? {
         guard let kept = self.kept[place], let content = self.forget(place) else { return nil }
@@ -310,7 +309,7 @@ struct MemoryRecords {
         return content
     }
 
-    /// Removes a record that has ended by time, or with its subject's sessions.
+    /// Removes a record that is no longer live.
     private mutating func remove(deadIn place: Int32) {
         guard let kept = self.kept[place] else { return }
         guard let stored = kept.content.session, self.isCurrent(kept.content.owner) else {
@@ -322,18 +321,18 @@ struct MemoryRecords {
         self.remove(place, for: reason)
     }
 
-    /// Removes a session that ends for `reason`. The reason is `nil` if another session replaces it.
+    /// Removes a session. `reason` is `nil` if a new session replaces it.
     mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
         if let place = self.place(of: key), self.kept[place]?.content.session != nil { self.remove(place, for: reason) }
     }
 
-    /// Removes a single-use or replaceable record and gives back its place in the limits.
+    /// Removes a single-use or replaceable record, and frees its place in the limits.
     mutating func removeRecord(_ key: RecordKey) {
         if let place = self.place(of: key), self.kept[place]?.content.opaque != nil { self.remove(place, for: nil) }
     }
 }
 
 extension Stored<Session> {
-    /// The time when the session ends if it is not used again.
+    /// The time when the idle timeout ends the session.
     fileprivate var idleEnd: UnixTime { (self.usedAt ?? self.record.issuedAt).advanced(by: self.record.idleLifetime) }
 }

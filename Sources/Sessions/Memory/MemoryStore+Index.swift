@@ -2,7 +2,7 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The index of a memory store, which finds sessions without their keys.
+/// The session index of the memory store.
 extension MemoryStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         self.latest(subject.hashValue, on: loop) { $0.subject.isExactly(subject) }
@@ -23,10 +23,10 @@ extension MemoryStore {
         return loop.makeSucceededFuture(found.prefix(limit).map(\.key))
     }
 
-    /// The maximum number of places that one page looks at, so that no event loop waits long for the lock of a shard.
+    /// The maximum number of places that one page looks at, so that a shard is locked for a short time only.
     private static let looksPerPage: Int32 = 2048
 
-    /// Returns a page of sessions. An `IndexPlace` is a shard and a place in it. The next page begins below it.
+    /// Returns a page of sessions. The position is a shard and a place in it. The next page has lower places.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let numbers = place?.numbers ?? [0, .max]
         guard numbers.count == 2, let number = Int(exactly: numbers[0]), self.shards.indices.contains(number) else {
@@ -51,7 +51,7 @@ extension MemoryStore {
             }
             return loop.makeSucceededFuture(SessionSample(noted: keys.count, drawn: keys.count, keys: keys))
         }
-        // Each place of all shards has the same chance to be chosen. Some places have no session.
+        // A random place of all shards is chosen. It may have no session.
         var keys: [RecordKey] = []
         for _ in 0..<Self.sampleSize {
             var chosen = Int.random(in: 0..<count)

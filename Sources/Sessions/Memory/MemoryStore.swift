@@ -2,12 +2,12 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The default store: in the memory of one process, bounded, and lost when the process ends.
+/// The default store: in the memory of one process, with a limited size, and lost when the process ends.
 ///
-/// Records are divided into shards by lineage. Each shard has one lock, held for a few dictionary operations and never
-/// across a wait. If the store is full, sign-in and mint fail with `.full`. No live record or marker is ever evicted:
-/// without its marker, a used token could be used again. Each write removes a few expired records, and `sweep()`
-/// removes the rest.
+/// Records are divided into shards by lineage. Each shard has one lock, which is held only for a few operations in
+/// memory. If the store is full, sign-in and minting fail with `.full`. Live records and markers are never evicted:
+/// without its marker, a used token could be used again. Each write removes a few expired records. `sweep()` removes
+/// the rest.
 package final class MemoryStore: RecordStore {
     final class Shard: Sendable {
         let records: Mutex<MemoryRecords>
@@ -18,9 +18,9 @@ package final class MemoryStore: RecordStore {
     }
 
     private static let shardCount = 16
-    /// The number of expired records that each write removes: more than one, so that removal keeps up with writing.
+    /// The number of expired records that each write removes. More than one, so that removal keeps up with writing.
     private static let collectedPerWrite = 4
-    /// The number of records removed while a shard is locked once, so that no event loop waits long for the lock.
+    /// The number of expired records removed under one lock of a shard, so that no event loop waits long for the lock.
     private static let collectedPerHold = 64
 
     let shards: [Shard]
@@ -30,19 +30,20 @@ package final class MemoryStore: RecordStore {
     let documents = Mutex(MemoryDocuments())
     let clock: Clock
     let caches: SessionCaches
-    /// A random number that differs in each process, because the ids of the previous process are forgotten.
+    /// The epoch of `OnceMemory`. Random, because a new process has forgotten all ids.
     let epoch = UInt64.random(in: 1 ... .max)
     let begunAt: UnixTime
-    /// The time until which a presented token may come from the previous process.
+    /// The time until which an unknown token may be from the previous process.
     private let recallsUntil: UnixTime
     private let lapsed: LapseReceiver
 
-    /// Creates a store for at most `maxSessions` sessions, `maxSessions` replaceable records, `maxMarkers` single-use
-    /// records and markers together, and `maxMarkers` ids that were presented once. It reports ends to `caches`.
+    /// Creates a store that reports ends to `caches`.
     ///
     /// - Parameters:
-    ///   - longestSession: The longest life of a session of the previous process.
-    ///   - lapsed: Called with each session that has ended by time, no later than the next sweep.
+    ///   - maxSessions: The maximum number of sessions, and of replaceable records.
+    ///   - maxMarkers: The maximum number of single-use records and markers together, and of presented ids.
+    ///   - longestSession: The longest lifetime of a session. A token may be from the previous process for this time.
+    ///   - lapsed: Called with each session that has expired or idled out, within one interval of `sweep`.
     package init(
         maxSessions: Int,
         maxMarkers: Int,
@@ -64,10 +65,10 @@ package final class MemoryStore: RecordStore {
         self.lapsed = lapsed
     }
 
-    /// The number of sessions kept now, including expired ones that have not been removed yet.
+    /// The number of sessions, including expired ones that have not been removed yet.
     package var sessionCount: Int { self.limits.sessions.count }
 
-    /// The number of single-use records and markers kept now, including expired ones that have not been removed yet.
+    /// The number of single-use records and markers, including expired ones that have not been removed yet.
     package var markerCount: Int { self.limits.markers.count }
 
     /// The maximum number of sessions.
@@ -76,7 +77,7 @@ package final class MemoryStore: RecordStore {
     /// The maximum number of single-use records and markers.
     package var markerLimit: Int { self.limits.markers.limit }
 
-    /// Removes all expired records. Meant to be run every minute, off the event loops.
+    /// Removes all expired records. Should run every minute, not on an event loop.
     package func sweep() {
         while self.collect() {}
     }
@@ -94,7 +95,7 @@ package final class MemoryStore: RecordStore {
         }
         lapses.forEach(self.lapsed)
         if let stored { return receiver(.success(.live(stored))) }
-        // Nothing distinguishes a token that was never issued from a token of the previous process.
+        // A token that was never issued looks like a token of the previous process.
         receiver(.success(.absent(reason ?? (now < self.recallsUntil ? .sessionForgotten : .sessionUnknown))))
     }
 
@@ -128,7 +129,7 @@ package final class MemoryStore: RecordStore {
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let now = self.clock.now()
         let wasThere = self.shard(of: key.lineage).records.withLock { $0.end(key, at: now) }
-        // The caches hear of this even if the session was gone: they may keep a session seconds longer than the store.
+        // Caches are notified in any case, because they may use a session seconds longer than the store.
         return self.caches.invalidate(.session(key), on: loop).map { wasThere }
     }
 
@@ -141,14 +142,14 @@ package final class MemoryStore: RecordStore {
     package func names(of subject: String) -> [String] { [subject] }
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        // The new epoch alone ends the sessions.
+        // The new epoch ends the sessions. Their records are removed afterwards.
         let epoch = self.subjects.end(subject, at: self.clock.now())
         let ended = self.caches.invalidate(.subject(subject), on: loop)
         self.makeRoom(after: subject, epoch, on: loop)
         return ended
     }
 
-    /// Removes the records of a subject from epochs before `epoch`.
+    /// Removes the records of a subject with epochs before `epoch`.
     private func makeRoom(after subject: String, _ epoch: UInt64, on loop: any EventLoop) {
         var (shards, bornUntil) = (self.shards[...], self.clock.now())
         self.caches.slices(on: loop.inEventLoop ? loop : nil).run {
@@ -174,12 +175,12 @@ package final class MemoryStore: RecordStore {
     // MARK: Steps
 
     func shard(of lineage: Lineage) -> Shard {
-        // `Hasher` is seeded per process, so a client cannot choose tags that all fall into one shard.
+        // `Hasher` is seeded per process, so clients cannot choose tags of one shard.
         self.shards[Int(UInt(bitPattern: lineage.hashValue) % UInt(self.shards.count))]
     }
 
-    /// Performs one write in the lineage's shard. If there is no room, expired records are removed from all shards, and
-    /// the write is retried.
+    /// Performs one write in the lineage's shard. If the store is full, expired records are removed and the write is
+    /// retried.
     func write<Answer: Sendable>(
         in lineage: Lineage,
         _ step: (inout MemoryRecords, UnixTime) throws(StoreError) -> Answer
@@ -197,7 +198,7 @@ package final class MemoryStore: RecordStore {
         }
     }
 
-    /// Removes a bounded number of expired records in every shard. Returns true if more may be due.
+    /// Removes up to `collectedPerHold` expired records of each shard. Returns true if more may be due.
     @discardableResult
     func collect() -> Bool {
         let now = self.clock.now()

@@ -1,9 +1,9 @@
 import Synchronization
 import Vocabulary
 
-/// The ids that were presented once, each kept for as long as it must be remembered. No id is evicted early.
+/// The ids that were presented once, until their lifetimes end. No id is evicted early.
 final class OnceTable: Sendable {
-    /// An id with its hash. The hash is computed once, because that is slow and the hash is needed several times.
+    /// An id and its hash, which is slow to compute and needed several times.
     private struct Key: Sendable, Hashable {
         let id: OnceID
         let value: Int
@@ -24,7 +24,7 @@ final class OnceTable: Sendable {
             var left = limit
             while left > 0, let id = self.deadlines.popDue(at: now) {
                 left -= 1
-                // If the id was presented again after it had expired, a later entry of the queue covers it.
+                // If the id was presented again after its expiry, the queue has a later entry for it.
                 guard let until = self.seen[id], until <= now else { continue }
                 self.seen[id] = nil
                 places.giveBack()
@@ -38,7 +38,7 @@ final class OnceTable: Sendable {
 
     private let shards: [Shard]
     private let places: Places
-    /// The number of expired ids that are removed with each new id.
+    /// The number of expired ids that each new id removes.
     private static let collectedPerEntry = 4
 
     init(shards: Int, places: Places) {
@@ -46,14 +46,14 @@ final class OnceTable: Sendable {
         self.places = places
     }
 
-    /// Adds the id until `end`. Returns false if it is already present.
+    /// Adds the id until `end`. Returns false if the id is present.
     func enter(_ id: OnceID, until end: UnixTime, at now: UnixTime) throws(StoreError) -> Bool {
         let id = Key(id)
         let shard = self.shards[Int(UInt(bitPattern: id.value) % UInt(self.shards.count))]
         return try shard.part.withLock { (part) throws(StoreError) in
             part.collect(at: now, limit: Self.collectedPerEntry, places: self.places)
             if let until = part.seen.updateValue(end, forKey: id) {
-                // An id that has expired but was not removed yet gives its place to the new entry.
+                // An expired id is still in the table. The new entry takes over its place.
                 guard now >= until else {
                     part.seen[id] = until
                     return false

@@ -1,21 +1,21 @@
 import Synchronization
 import Vocabulary
 
-/// The epochs of subjects whose sessions were ended. An epoch is the end's time in milliseconds, or a little later.
+/// The epochs of subjects whose sessions have ended (`SessionStore.eventualEpoch`).
 ///
-/// The locks are innermost: a shard of records may take one while it holds its own lock, never the reverse.
+/// A shard of records may take a lock of this directory while it holds its own lock, but not the reverse.
 final class SubjectDirectory: Sendable {
-    /// The epoch of a subject that is not in the directory, because no end of its sessions is remembered.
+    /// The epoch of a subject without an entry.
     private static let firstEpoch: UInt64 = 0
-    /// The minimum time for which an end that holds a place is remembered: the usual maximum life of a provider's
-    /// token. The end also applies to tokens that the gateway has not seen (`ForeignSessions`).
+    /// The minimum time for which an end with a place is remembered: a day, the usual maximum life of a provider's
+    /// token. Tokens that the gateway has not seen must be found ended, too (`ForeignSessions`).
     private static let leastMemory = Duration.seconds(86_400)
 
     private struct Entry {
         var epoch: UInt64
-        /// The number of records of this epoch. The epoch is not forgotten while it has records.
+        /// The number of records with this epoch. The epoch is forgotten only when there are none.
         var members = 0
-        /// The time until which the epoch must be remembered even without members; `nil` if it need not be.
+        /// The time until which the epoch is remembered even without records; `nil` if it need not be.
         var remembered: (until: UnixTime, holdsPlace: Bool)?
     }
 
@@ -44,10 +44,10 @@ final class SubjectDirectory: Sendable {
         self.shard(of: subject).part.withLock { $0.entries[subject]?.epoch ?? Self.firstEpoch }
     }
 
-    /// Counts a record that was written under an epoch of its subject.
+    /// Counts a record that was written under its subject's epoch.
     func join(_ owner: RecordOwner) { self.count(owner, by: 1) }
 
-    /// Counts a record as removed. The epoch is forgotten with its last record, unless the end must be remembered.
+    /// Counts a record as removed. The epoch may be forgotten with its last record.
     func leave(_ owner: RecordOwner) { self.count(owner, by: -1) }
 
     private func count(_ owner: RecordOwner, by change: Int) {
@@ -59,7 +59,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Raises the epoch and returns it. The records written under earlier epochs have ended.
+    /// Raises the epoch and returns it. Records of earlier epochs have ended.
     func end(_ subject: String, at now: UnixTime) -> UInt64 {
         self.shard(of: subject).part.withLock { part in
             let former = part.entries[subject]
@@ -73,7 +73,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Remembers an end for as long as a session that it ended could have lived.
+    /// Extends the memory of an end to the expiry of the last session that it ended.
     func remember(_ subject: String, _ epoch: UInt64, until: UnixTime) {
         self.shard(of: subject).part.withLock { part in
             guard var entry = part.entries[subject], entry.epoch == epoch, let memory = entry.remembered,
@@ -86,7 +86,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Forgets ends whose time has passed, at most `limit` in each shard.
+    /// Forgets ends that need not be remembered longer, up to `limit` in each shard.
     func collect(at now: UnixTime, limit: Int) {
         for shard in self.shards {
             shard.part.withLock { part in
@@ -94,7 +94,7 @@ final class SubjectDirectory: Sendable {
                 while left > 0, let subject = part.ends.popDue(at: now) {
                     left -= 1
                     guard var entry = part.entries[subject], let memory = entry.remembered else { continue }
-                    // If the end is remembered for longer, a later entry of the queue covers it.
+                    // If the end must be remembered longer, the queue has a later entry for it.
                     guard memory.until <= now else { continue }
                     if memory.holdsPlace { self.limits.ends.giveBack() }
                     entry.remembered = nil
@@ -104,7 +104,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Reduces the queue to one entry per remembered end, if repeated ends of a subject have left many.
+    /// Drops outdated entries of the queue if repeated ends of subjects have left many.
     private func dropOutdated(_ part: inout Part) {
         guard part.ends.count > 2 * part.entries.count + 64 else { return }
         let entries = part.entries

@@ -1,15 +1,16 @@
 package import NIOCore
 package import Vocabulary
 
-/// A kind of document that caches follow: all gateways' caches hear of every change (`Invalidation.document`).
+/// A kind of document that all gateways cache. A change of a document is reported to every cache
+/// (`Invalidation.document`).
 ///
-/// A document lives until it is deleted and belongs to no lineage. All documents of a kind can be listed.
+/// A document lives until it is deleted. It belongs to no lineage.
 package protocol Document: RecordCodable {
     /// The name of the collection: lower-case letters, digits and `-`.
     static var collection: String { get }
-    /// The maximum size of a document in bytes. Larger documents fail with `RecordTooLarge`.
+    /// The maximum size of a document in bytes. Writing a larger document fails with `RecordTooLarge`.
     static var sizeLimit: Int { get }
-    /// The maximum number of documents in a collection. Further documents fail with `.full`.
+    /// The maximum number of documents in a collection. Writing a further document fails with `.full`.
     static var countLimit: Int { get }
 }
 
@@ -33,7 +34,7 @@ package struct DocumentKey: Sendable, Hashable {
     package static let longestID = 512
 }
 
-/// The name of a document in the changes that a store reports. In a shared store, it does not reveal the id.
+/// The name of a document in `Invalidation.document`. A shared store's name does not reveal the id.
 package struct DocumentName: Sendable, Hashable {
     package let collection: String
     package let name: String
@@ -44,7 +45,7 @@ package struct DocumentName: Sendable, Hashable {
     }
 }
 
-/// A document in a list of its collection, with its id.
+/// A document in a list, with its id.
 package struct ListedDocument<Content: Document>: Sendable {
     package let id: String
     package let stored: Stored<Content>
@@ -64,15 +65,15 @@ package protocol DocumentStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Content>?>
 
-    /// Returns all documents of the kind, in the order of their ids. A document that changes meanwhile is returned as
-    /// it was before or after the change.
+    /// Returns all documents of the kind, sorted by id. A document that changes during the call is returned in its old
+    /// or its new state.
     func documents<Content: Document>(
         of kind: Content.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<[ListedDocument<Content>]>
 
-    /// Writes the document by compare-and-swap, as `ReplaceableStore.replace` does. The future succeeds after every
-    /// loop of this process has been notified.
+    /// Writes the document by compare-and-swap, as `ReplaceableStore.replace` does. The future succeeds after the
+    /// caches of this process have dropped the old document.
     ///
     /// - Parameter judged: The version that was read; `nil` if no document may exist yet.
     func put<Content: Document>(
@@ -83,17 +84,17 @@ package protocol DocumentStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
-    /// Deletes the document and returns true if it existed. The call may be repeated. The future succeeds after every
-    /// loop of this process has been notified.
+    /// Deletes the document. Returns true if it existed. The future succeeds after the caches of this process have
+    /// dropped the document.
     func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
 
-    /// Returns the store's names of a document in `Invalidation.document`, from memory. There is at least one, and
-    /// there are several while names made under an older secret are in use.
+    /// Returns the names under which changes of a document are reported, without I/O. There are several names after a
+    /// rotation of the secret, otherwise one.
     func names(of key: DocumentKey) -> [DocumentName]
 }
 
 extension Document {
-    /// Returns the document's bytes as a store keeps them, preceded by the attempt that wrote it.
+    /// Returns the bytes that a store keeps: the attempt that wrote the document, its id, and the document.
     package func encoded(id: String, attempt: AttemptID) throws(RecordTooLarge) -> [UInt8] {
         guard id.utf8.count <= DocumentKey.longestID else {
             throw RecordTooLarge(size: id.utf8.count, limit: DocumentKey.longestID)
@@ -108,14 +109,14 @@ extension Document {
     }
 }
 
-/// A document as a store keeps it.
+/// A stored document that is not decoded yet.
 package struct DocumentEnvelope {
     /// The attempt that wrote the document.
     package let attempt: AttemptID
     package let id: String
     private let content: CompactReader
 
-    /// Reads the output of `Document.encoded(id:attempt:)`, up to the document itself.
+    /// Reads the attempt and the id from the output of `Document.encoded(id:attempt:)`.
     package init(_ bytes: [UInt8]) throws(CompactFormatError) {
         var reader = CompactReader(bytes)
         self.attempt = AttemptID(value: try reader.text())
@@ -123,7 +124,7 @@ package struct DocumentEnvelope {
         self.content = reader
     }
 
-    /// Reads the document.
+    /// Decodes the document.
     package func document<Content: Document>(as kind: Content.Type) throws(CompactFormatError) -> Content {
         var reader = self.content
         let document = try Content.read(from: &reader)

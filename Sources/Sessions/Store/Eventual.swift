@@ -1,7 +1,7 @@
 public import NIOCore
 
-/// An answer that may be known at once, as from the store in memory, or come later, as from Redis. The steps after it
-/// are the same in both cases. A known answer costs no future and no further tick of the event loop.
+/// An answer that is known at once, as from the store in memory, or comes later, as from Redis. A known answer needs no
+/// future and no further turn of the event loop.
 @usableFromInline
 package enum Eventual<Value: Sendable>: Sendable {
     case now(Result<Value, any Error>)
@@ -13,12 +13,12 @@ package enum Eventual<Value: Sendable>: Sendable {
     /// Returns an error that is known.
     @inlinable package static func failure(_ error: any Error) -> Self { .now(.failure(error)) }
 
-    /// Creates the answer of `step`, or the error that it throws.
+    /// Creates the answer of `step`. An error that `step` throws becomes the answer.
     @inlinable package init(catching step: () throws -> Eventual<Value>) {
         do { self = try step() } catch { self = .failure(error) }
     }
 
-    /// Returns the answer that `change` makes from the value.
+    /// Returns the answer with its value changed.
     @inlinable package func map<New>(_ change: @escaping @Sendable (Value) -> New) -> Eventual<New> {
         switch self {
         case .now(let result): .now(result.map(change))
@@ -35,7 +35,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Returns both answers. The two questions have been asked already, so they are answered in parallel.
+    /// Returns both answers. Both questions are already being answered, in parallel.
     @inlinable package func and<Other>(_ other: Eventual<Other>) -> Eventual<(Value, Other)> {
         switch (self, other) {
         case (.now(let left), .now(let right)): .now(left.flatMap { left in right.map { (left, $0) } })
@@ -53,7 +53,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Returns the answer as a future of `loop`. The question must have been asked on `loop`.
+    /// Returns the answer as a future of `loop`, on which the question was asked.
     @inlinable package func future(on loop: any EventLoop) -> EventLoopFuture<Value> {
         switch self {
         case .now(let result): loop.makeCompletedFuture(result)
@@ -69,7 +69,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Calls `receiver` once, possibly before this returns. Must be called on the loop that asked.
+    /// Calls `receiver` once, possibly before this returns. Must be called on the loop on which the question was asked.
     @inlinable package func whenComplete(_ receiver: @escaping (Result<Value, any Error>) -> Void) {
         switch self {
         case .now(let result): receiver(result)

@@ -17,7 +17,7 @@ extension Marker {
         return writer.bytes
     }
 
-    /// Reads the output of `encoded`; bytes after it are an error.
+    /// Reads the output of `encoded`. Further bytes are an error.
     package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Marker {
         var reader = CompactReader(bytes)
         let isUse = try reader.byte()
@@ -30,7 +30,7 @@ extension Marker {
                 session: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() }
             )
         case 2:
-            // The marker may carry a reason that a later version added.
+            // A later version may have written a reason that this version does not know.
             guard let reason = Reason(rawValue: try reader.text()) else { throw CompactFormatError() }
             marker = .burned(attempt, reason)
         default: throw CompactFormatError()

@@ -1,10 +1,9 @@
 package import NIOCore
 package import Vocabulary
 
-/// An id that may be presented only once, and the scope in which it is unique: the id of a proof or of an answer
-/// (`jti`, a nonce).
+/// An id that may be presented only once, such as the `jti` of a proof or a nonce.
 package struct OnceID: Sendable, Hashable {
-    /// The issuer of the ids, e.g. `dpop <thumbprint>`: equal ids in different scopes are different ids.
+    /// The issuer of the id, such as `dpop <thumbprint>`. Equal ids in different scopes are different ids.
     package let scope: String
     /// The id itself, as its issuer wrote it.
     package let id: String
@@ -15,9 +14,9 @@ package struct OnceID: Sendable, Hashable {
     }
 }
 
-/// The extent of a store's memory of ids.
+/// The period for which a store remembers ids.
 package struct OnceMemory: Sendable, Hashable {
-    /// A number that all gateways of the store share. It changes whenever the store may have forgotten ids.
+    /// A number that all gateways of the store share. It changes when the store may have forgotten ids.
     package let epoch: UInt64
     /// The time, by the store's clock, since which no id has been forgotten early.
     package let since: UnixTime
@@ -27,21 +26,21 @@ package struct OnceMemory: Sendable, Hashable {
         self.since = since
     }
 
-    /// Reports whether something made at `time` may have been presented before the store's memory began. Issuers state
-    /// whole seconds, rounded down.
+    /// Reports whether something made at `time` may have been presented before the memory began. One second is added,
+    /// because issuers round `time` down to whole seconds.
     package func mayFollow(_ time: UnixTime) -> Bool { time.advanced(by: .seconds(1)) <= self.since }
 }
 
 /// Remembers ids that were presented.
 package protocol OnceStore: Sendable {
-    /// The store's memory as far as this process knows it. Cheap enough for every request.
+    /// What this process knows of the store's memory. Reading it costs no I/O.
     var onceMemory: OnceMemory { get }
 
-    /// Reports true the first time, and false if the id was presented before. The id is remembered for at least
-    /// `lifetime`; presenting it again does not prolong that.
+    /// Returns true if the id is presented for the first time, and false if it was presented before. The id is
+    /// remembered for `lifetime` or longer. Presenting it again does not extend that time.
     ///
-    /// Fails with `.full` if the id cannot be remembered, and with `.unavailable` if it is unknown whether it was
-    /// presented before. An error must not be treated as a first time. If an answer is lost, the id may be remembered.
+    /// Fails with `.full` if there is no room for the id, and with `.unavailable` if the store does not know the
+    /// answer. The caller must reject the id then. The failed call may have stored the id.
     func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool>
 }
 

@@ -1,12 +1,12 @@
 package import NIOCore
 
-/// A kind of record that is replaced by compare-and-swap: only a caller that judged the record can replace it.
+/// A kind of record that is replaced by compare-and-swap.
 package protocol ReplaceableRecord: StoredRecord {
-    /// True if a write is acknowledged only after a replica has it, if there are replicas. Otherwise, a failover at any
-    /// later time may undo an acknowledged write.
+    /// True if a write succeeds only after a replica has the record, if there are replicas. Otherwise, a failover may
+    /// undo the write.
     static var isConfirmed: Bool { get }
-    /// True if a record can no longer be replaced once the store's primary was replaced or restarted, because an
-    /// earlier replacement may have been lost.
+    /// True if records written under an earlier reign of the store's primary are never replaced. A failover may have
+    /// undone a replacement.
     static var isBoundToReign: Bool { get }
 }
 
@@ -15,15 +15,15 @@ extension ReplaceableRecord {
     package static var isBoundToReign: Bool { false }
 }
 
-/// The answer to a compare-and-swap.
+/// The result of a compare-and-swap.
 package enum Replacement: Sendable, Equatable {
     /// This attempt wrote the record, now or in an earlier try.
     case done
-    /// The present record is not the one that was judged. The caller reads and judges again.
+    /// The present record is not the judged version. The caller reads and judges again.
     case changed
     /// There is no record, or its lineage or subject has ended. Nothing was written.
     case absent
-    /// The record was written under another reign, as in `Consumption.quarantined` (only with `isBoundToReign`).
+    /// The record was written under an earlier reign. Only kinds with `isBoundToReign` give this result.
     case quarantined
 }
 
@@ -36,11 +36,11 @@ package protocol ReplaceableStore: Sendable {
         on loop: any EventLoop
     ) -> Eventual<Stored<Record>?>
 
-    /// Replaces the record under `key` with `record` if the present record is still `judged` (compare-and-swap). Fails
-    /// with `.full` if there is no room.
+    /// Replaces the record under `key` with `record` if the present version is `judged` (compare-and-swap). Fails with
+    /// `.full` if there is no room.
     ///
-    /// An attempt is repeated with the same id: while the record that it wrote is present, the answer is `.done` again.
-    /// The first answer may have been lost, or withheld because no replica had confirmed the write.
+    /// The call may be repeated with the same attempt. It returns `.done` while the record that the attempt wrote is
+    /// present.
     ///
     /// - Parameter judged: The version that was read; `nil` if no record may exist yet.
     func eventualReplace<Record: ReplaceableRecord>(
@@ -51,7 +51,7 @@ package protocol ReplaceableStore: Sendable {
         on loop: any EventLoop
     ) -> Eventual<Replacement>
 
-    /// Ends the record, whatever its version. Also succeeds if it does not exist. The call may be repeated.
+    /// Ends the record in any version. Succeeds also if the record does not exist.
     func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
@@ -76,7 +76,7 @@ extension ReplaceableStore {
         self.eventualReplace(key, judged: judged, with: record, attempt: attempt, on: loop).future(on: loop)
     }
 
-    /// Writes a new record. The answer is `.changed` if the record exists already.
+    /// Writes a new record. Returns `.changed` if a record exists already.
     package func create<Record: ReplaceableRecord>(
         _ record: Record,
         key: RecordKey,

@@ -1,10 +1,10 @@
 import Cryptography
 package import Vocabulary
 
-// The plaintext of a session; the format's version precedes the sealed bytes.
+// The plaintext of a session. The format's version is stored in front of the sealed bytes.
 //
-// A session that cannot be read (`CompactFormatError`) has been unsealed, so this or a later version of the gateway
-// wrote it. It must not be reported as absent.
+// An unsealed session with an unknown format (`CompactFormatError`) was written by a later version of the gateway. It
+// must be reported as unavailable, not as absent.
 
 extension Session {
     /// The session's bytes. Equal sessions have equal bytes.
@@ -14,7 +14,7 @@ extension Session {
         return writer.bytes
     }
 
-    /// Reads the output of `encoded`; bytes after it are an error.
+    /// Reads the output of `encoded`. Further bytes are an error.
     package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Session {
         var reader = CompactReader(bytes)
         let session = try Self.read(from: &reader)
@@ -66,27 +66,27 @@ extension Session {
         }
     }
 
-    /// The parts that follow the common parts of all sessions. Sessions written before a part existed stay readable.
+    /// The optional fields of a stored session. The values never change, so sessions of earlier versions stay readable.
     private enum Form: UInt8 {
         case web = 1
         case native = 2
-        /// With the terms of an access token, and possibly a key.
+        /// With the limits of an access token, and possibly a key thumbprint.
         case access = 3
-        /// With a key.
+        /// With a key thumbprint.
         case bound = 4
-        /// With a client's certificate, and possibly a key. Only tokens of providers are bound to certificates.
+        /// With the hash of a client certificate, and possibly a key thumbprint. Only foreign tokens have it.
         case certified = 5
     }
 
-    /// Added to the form of a session that ends alone (`endsAlone`).
+    /// Set in the form byte if `endsAlone` is true.
     private static let aloneBit: UInt8 = 0x40
-    /// Added to the form of a session in which somebody acts for the user.
+    /// Set in the form byte if the session has an `actor`.
     private static let actorBit: UInt8 = 0x20
-    /// Added to the form of a session that includes the name of its realm. Without the bit, the realm is the default.
+    /// Set in the form byte if the session has the name of its realm. Otherwise, the realm is the default.
     private static let realmBit: UInt8 = 0x10
-    /// Added to the form of a session whose cookie outlives the browser's run (`isPersistent`).
+    /// Set in the form byte if `isPersistent` is true.
     private static let persistentBit: UInt8 = 0x08
-    /// Added to the form of a session whose first token was replaced (`succession`).
+    /// Set in the form byte if the session has a `succession`.
     private static let successionBit: UInt8 = 0x80
 
     private var form: Form {
@@ -106,7 +106,7 @@ extension Session {
         guard let origin = Session.Origin.allCases.first(where: { $0.byte == originByte }) else {
             throw CompactFormatError()
         }
-        // Arguments are evaluated in order, which is the order of the fields.
+        // Swift evaluates the arguments in order, so they must have the order of the stored fields.
         var session = Session(
             id: id,
             kind: form == .web ? .web : .native,

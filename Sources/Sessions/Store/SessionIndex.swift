@@ -1,21 +1,21 @@
 package import NIOCore
 package import Vocabulary
 
-/// Finds sessions without their keys. The index is written after the fact: a session may be missing for a moment, and a
-/// session that has ended or never began may be listed. Only a session's record says whether it is live.
+/// Finds sessions without their keys. The index is updated after the records: a new session may be missing, and an
+/// ended one may be listed. Only a session's record says whether it is live.
 package protocol SessionIndex: Sendable {
-    /// Returns the keys of the subject's sessions, in any order. Of the sessions listed under one secret, only the
-    /// latest `listCapacity` are returned.
+    /// Returns the keys of the subject's sessions, in any order. The index lists only the latest `listCapacity`
+    /// sessions under each secret.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
-    /// Returns the keys of the sessions that began with this email address of the user, in any order. Of the sessions
-    /// listed under one secret, only the latest `listCapacity` are returned.
+    /// Returns the keys of the sessions whose user had this email address at sign-in, in any order. The index lists
+    /// only the latest `listCapacity` sessions under each secret.
     func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
     /// Returns a page of all sessions, in an order that the store chooses.
     ///
-    /// - Parameter place: The end of the previous page (`SessionPage.next`); `nil` for the first page. A place that no
-    ///   page returned yields arbitrary sessions or none.
+    /// - Parameter place: The end of the previous page (`SessionPage.next`); `nil` for the first page. Any other place
+    ///   returns arbitrary sessions.
     func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage>
 
     /// Returns all sessions if there are at most `sampleSize`, otherwise a random sample.
@@ -31,18 +31,18 @@ extension SessionIndex {
     package static var sampleSize: Int { 256 }
 }
 
-/// The place where a page of sessions ended. Only the store that made it can interpret it.
+/// The position in the index at which a page ended. Only the store that made it can interpret it.
 package struct IndexPlace: Sendable, Hashable {
     package let numbers: [Int64]
 
-    /// The maximum number of numbers. It is enough for every store.
+    /// The maximum number of numbers in a position.
     private static let most = 4
 
     package init(_ numbers: [Int64]) {
         self.numbers = numbers
     }
 
-    /// Reads `text`; `nil` if it is not a place.
+    /// Reads `text`; `nil` if it is not a position.
     package init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let numbers = parts.compactMap { part in
@@ -53,14 +53,14 @@ package struct IndexPlace: Sendable, Hashable {
         self.numbers = numbers
     }
 
-    /// The place as clients see it.
+    /// The position as clients send it: the numbers, separated by dots.
     package var text: String { self.numbers.map { "\($0)" }.joined(separator: ".") }
 }
 
 /// A page of all sessions.
 package struct SessionPage: Sendable {
     package var keys: [RecordKey]
-    /// The place where the next page begins; `nil` on the last page. A page may be empty without being the last.
+    /// The position of the next page; `nil` on the last page. A page before the last may be empty.
     package var next: IndexPlace?
 
     package init(keys: [RecordKey] = [], next: IndexPlace? = nil) {
@@ -71,11 +71,11 @@ package struct SessionPage: Sendable {
 
 /// A random sample of all sessions.
 package struct SessionSample: Sendable {
-    /// The number of all entries in the index, including entries without a live session.
+    /// The number of entries in the index, with or without a live session.
     package var noted: Int
-    /// The number of entries that were drawn, some possibly twice; equal to `noted` if all were drawn.
+    /// The number of drawn entries, some possibly drawn twice. Equal to `noted` if the sample is complete.
     package var drawn: Int
-    /// The keys of the drawn sessions. Entries that certainly have no live session may be left out.
+    /// The keys of the drawn sessions. Sessions that have certainly ended may be left out.
     package var keys: [RecordKey]
 
     package init(noted: Int, drawn: Int, keys: [RecordKey]) {
@@ -86,9 +86,9 @@ package struct SessionSample: Sendable {
 }
 
 extension Session {
-    /// True if the session appears in its user's list of sessions. An access token is part of another session.
+    /// True if the session is listed under its user. Access tokens are not listed.
     package var isListed: Bool { self.access == nil }
 
-    /// The user's email address, verified or not; `nil` if the provider names none.
+    /// The user's email address, verified or not; `nil` if there is none.
     package var address: EmailAddress? { self.identity.traitsDocument["email"]?.string.flatMap(EmailAddress.init) }
 }

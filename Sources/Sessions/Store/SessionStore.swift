@@ -2,23 +2,23 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The errors of a store. They say nothing about the token: absence is an answer, not an error.
+/// An error of a store. An absent record is not an error.
 package enum StoreError: Error, Sendable, Equatable {
-    /// The store cannot be reached or cannot guarantee its answer. The gateway answers 503 with `Retry-After`. No token
-    /// is burned, and no cookie is cleared.
+    /// The store cannot be reached or does not know the answer. The gateway answers 503 with `Retry-After`, burns no
+    /// token and clears no cookie.
     case unavailable
-    /// There is no room for another record or marker. Sign-in and mint answer 503; existing sessions continue.
+    /// There is no room for another record or marker. Sign-in and minting get 503; existing sessions continue.
     case full
 }
 
-/// A record together with the version that was read. A compare-and-act names the version that was judged.
+/// A record and the version that was read. The version is compared when the record is replaced or used.
 ///
-/// It is a class because it is often passed on, and copying a record would retain each of its many parts.
+/// This is a class, because copying a record would retain each of its many parts.
 @usableFromInline
 package final class Stored<Record: Sendable>: Sendable {
     @usableFromInline package let record: Record
     package let version: RecordVersion
-    /// The time of the last use in milliseconds. It is atomic, because a store gives the same object to every loop.
+    /// The time of the last use in milliseconds. It is atomic, because several loops share the object.
     private let lastUse: Atomic<Int64>
 
     private static var unknownUse: Int64 { .min }
@@ -29,30 +29,30 @@ package final class Stored<Record: Sendable>: Sendable {
         self.lastUse = Atomic(usedAt?.milliseconds ?? Self.unknownUse)
     }
 
-    /// The last use that a gateway recorded in the store, or the time when the record was written; `nil` if unknown.
+    /// The last use that the store knows, or the time when the record was written; `nil` if neither is known.
     package var usedAt: UnixTime? {
         let time = self.lastUse.load(ordering: .relaxed)
         return time == Self.unknownUse ? nil : UnixTime(milliseconds: time)
     }
 
-    /// Records a use, unless a later one is known.
+    /// Remembers a use in this object, unless it knows a later one.
     package func noteUse(at time: UnixTime) { self.lastUse.max(time.milliseconds, ordering: .relaxed) }
 }
 
 extension Session {
-    /// The milliseconds after a recorded use in which no further use is recorded. `Duration` arithmetic is slower.
+    /// The minimum time between two recorded uses in milliseconds. `Duration` arithmetic would be slower.
     var useMilliseconds: Int64 { min(60_000, self.idleLifetime.wholeMilliseconds / 10) }
 }
 
 extension Stored where Record == Session {
-    /// Reports whether a use must be recorded now. Recording every use would cost one write per request.
+    /// Reports whether a use must be written to the store now. Not every use is written, to save writes.
     package func isUseDue(at now: UnixTime) -> Bool {
         let last = self.usedAt ?? self.record.issuedAt
         return now.milliseconds >= last.milliseconds + self.record.useMilliseconds
     }
 }
 
-/// Identifies the exact bytes or value that were judged. Only the store that made a version can interpret it.
+/// Identifies the bytes of the record that were judged. Only the store that made a version can interpret it.
 package struct RecordVersion: Sendable, Hashable {
     package let value: UInt64
 
@@ -61,7 +61,7 @@ package struct RecordVersion: Sendable, Hashable {
     }
 }
 
-/// A session to write in the same step as the action that permits it.
+/// A new session and its key.
 package struct NewSession: Sendable {
     package let key: RecordKey
     package var session: Session
@@ -72,49 +72,48 @@ package struct NewSession: Sendable {
     }
 }
 
-/// The part of a lineage that ends with a presented session.
+/// What ends when a presented session is ended.
 package enum EndReach: Sendable {
-    /// The presenter may not end the session.
+    /// Nothing: the presenter may not end the session.
     case nothing
     case session
     /// The whole lineage of the session.
     case lineage
 }
 
-/// The result of ending a presented session.
+/// The result of ending a presented session (`SessionStore.end(presented:)`).
 package enum PresentedEnd: Sendable {
     /// The store no longer knows the session.
     case absent
-    /// The presenter may not end the session, so it continues.
+    /// The presenter may not end the session. It continues.
     case kept
-    /// The session ended now, or had ended before and cannot come back.
+    /// The session has ended, by this call or before.
     case ended(Session)
 }
 
-/// An end or a change, reported to every loop's cache before the request that caused it is answered.
+/// An end or a change that caches must apply. All loops get it before the request that caused it is answered.
 package enum Invalidation: Sendable, Hashable {
     /// A session ended.
     case session(RecordKey)
-    /// A session's record was replaced, removed or written. The session is read again before it is used.
+    /// A session's record was replaced, removed or written. Caches read the session again before they use it.
     case sessionRecord(RecordKey)
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
-    /// Everything that the client got before `before`; if that is `nil`, also everything that the client gets later.
+    /// Everything that the client got before `before`. If that is `nil`, also everything that the client gets later.
     case client(String, before: UnixTime?)
     /// A replaceable record ended or changed.
     case record(RecordKey)
     /// A document was written or deleted.
     case document(DocumentName)
-    /// Nothing ended, but everything cached may be wrong, after a reload or because the store lost or forgot something.
+    /// Any cached entry may be wrong, after a reload or because the store lost data. Nothing ended.
     case all
 }
 
 /// The result of looking for a session.
 package enum SessionFinding: Sendable {
     case live(Stored<Session>)
-    /// There is no live session. The reason is the best that the store knows: `session.unknown`, or a reason that only
-    /// the logs show (`Reason.told`).
+    /// There is no live session. The reason is `session.unknown`, or a more exact reason for the logs (`Reason.told`).
     case absent(Reason)
 
     /// The live session; `nil` if it was not found.
@@ -126,13 +125,13 @@ package enum SessionFinding: Sendable {
 /// Receives the finding, or the store's error.
 package typealias SessionReceiver = (Result<SessionFinding, StoreError>) -> Void
 
-/// The store of a deployment's whole state. The gateway makes the decisions. The store compares and acts in one atomic
-/// step over records that it does not interpret, and never replaces a single-use record.
+/// The store of all state. The gateway decides. The store compares and acts in one atomic step, over records that it
+/// does not interpret.
 ///
-/// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is
-/// written; absence is a value, not an error.
+/// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` for a record that is too
+/// large.
 package protocol RecordStore: SessionStore, SessionIndex, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {
-    /// Finds the single-use record under `key` and its parent session, as `singleUse` and then `session` would.
+    /// Finds the single-use record under `key` and its parent session.
     func singleUseWithParent<Record: SingleUseRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
@@ -149,7 +148,7 @@ extension RecordStore {
         self.singleUseThenParent(key, as: kind, on: loop)
     }
 
-    /// Finds a single-use record and then its parent session, with two reads in a row.
+    /// Finds a single-use record and then its parent session, in two reads.
     package func singleUseThenParent<Record: SingleUseRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
@@ -166,31 +165,29 @@ extension RecordStore {
 
 /// Stores, finds and ends sessions.
 package protocol SessionStore: Sendable {
-    /// Returns the session under `key` if it is live: it has not expired, idled out or ended with its lineage, and was
-    /// made in the subject's current epoch. Otherwise `nil`.
+    /// Returns the session under `key`; `nil` if it is not live. A session is not live if it expired, idled out, or
+    /// ended with its lineage or its subject's epoch.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
 
-    /// Finds the live session under `key` without a future, or the reason for its absence. Used for every request with
-    /// a session that is not cached. Must be called on `loop`, where `receiver` is called once, maybe before this
-    /// returns.
+    /// Finds the live session under `key` without a future, or the reason for its absence. Used for every request whose
+    /// session is not cached. Must be called on `loop`. Calls `receiver` once on `loop`, possibly before this returns.
     func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver)
 
     /// Writes a new session under the subject's current epoch. Fails with `.full` if there is no room.
     func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Adds a session to its subject's list (`SessionIndex`) if the store keeps the list apart from the sessions. A
-    /// session whose creation was not answered may be missing there. Never fails, and need not be awaited.
+    /// Adds a session to its subject's list (`SessionIndex`), for stores that keep such a list. Never fails, and need
+    /// not be awaited. After a crash, the list may lack the session.
     func note(_ session: NewSession, on loop: any EventLoop)
 
-    /// Replaces the live session under `key` with `session` if it is still `judged` (compare-and-swap). The idle
-    /// deadline and the epoch are kept. `session` must have the same subject, lineage and expiry. A session that has
-    /// ended, idled out or expired, or whose subject's sessions ended since it began, is never written again:
-    /// `.absent`.
+    /// Replaces the live session under `key` if its present version is `judged` (compare-and-swap). `session` must have
+    /// the same subject, lineage and expiry. The idle deadline and the epoch stay the same. The result is `.absent` if
+    /// the session is no longer live.
     ///
-    /// The future succeeds after every loop of this process has dropped the former session. Other processes drop it as
-    /// they drop a session that ended. Streams stay open. If an answer is lost, the caller reads and judges again.
+    /// The future succeeds after every loop of this process has dropped the former session. Streams stay open. After a
+    /// lost answer, the caller reads and judges again.
     ///
-    /// If a failover undoes the replacement, the former session is back.
+    /// A failover may bring back the former session.
     func replace(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -198,42 +195,42 @@ package protocol SessionStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
-    /// Counts the live sessions among these sessions of the subject, without access tokens (`Session.isListed`).
+    /// Returns how many of these sessions of the subject are live. Access tokens are not counted.
     func liveCount(of subject: String, _ sessions: [RecordKey], on loop: any EventLoop) -> EventLoopFuture<Int>
 
-    /// Records a use of the session now, to extend its idle deadline. If the call is lost, the session ends early.
+    /// Records a use of the session now, which extends its idle deadline. Without the record, the session ends earlier.
     func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Ends one session and returns true if it existed.
+    /// Ends one session. Returns true if it existed.
     func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
 
     /// Ends every token and session of the lineage, including those made later from one of its tokens.
     func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Ends the session that a presented token names, whatever its state. A sign-out whose first try was not confirmed
-    /// is repeated, and must not succeed before it is certain that the session cannot come back.
+    /// Ends the session that a presented token names, even if it seems to have ended already. Succeeds only when the
+    /// session certainly cannot come back: an earlier call may have failed.
     ///
-    /// - Parameter reach: Returns what ends together with the session. The session may have ended before.
+    /// - Parameter reach: Returns what ends together with the session, which may have ended before.
     func end(
         presented key: RecordKey,
         reaching reach: @escaping @Sendable (Session) -> EndReach,
         on loop: any EventLoop
     ) -> EventLoopFuture<PresentedEnd>
 
-    /// Returns the store's names of a subject in `Invalidation.subject`, from memory. There is at least one, and there
-    /// are several while names made under an older secret are in use.
+    /// Returns the names under which ends of a subject are reported (`Invalidation.subject`), without I/O. There are
+    /// several names after a rotation of the secret, otherwise one.
     func names(of subject: String) -> [String]
 
     /// Ends every session of the subject that exists now ("log out everywhere").
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Returns the subject's current epoch, for records that end with the subject's sessions (`RecordOwner`). The epoch
-    /// is the time when the subject's sessions last ended, in milliseconds by the store's clock. It is a little
-    /// later if they ended several times at once, and 0 if they never ended.
+    /// Returns the subject's current epoch: the time when all of the subject's sessions last ended, in milliseconds by
+    /// the store's clock. 0 if that never happened. The epoch is a little later than the time after several ends at
+    /// once.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 
-    /// Returns the time of the clock that sets epochs. The epoch of an end that begins after this call is not earlier
-    /// than this time. In a Redis Cluster, it may be earlier by as much as the clocks of the primaries differ.
+    /// Returns the time of the store's clock, which sets epochs. Epochs of later ends are not earlier than this time.
+    /// In a Redis Cluster, the primaries' clocks may differ.
     func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime>
 }
 
@@ -253,10 +250,10 @@ extension SessionStore {
         }
     }
 
-    /// Does nothing, for stores that find a subject's sessions themselves.
+    /// Does nothing, because most stores keep no such list.
     package func note(_ session: NewSession, on loop: any EventLoop) {}
 
-    /// Ends the session that a presented token names, for stores that never lose what they have acknowledged.
+    /// Ends the presented session, for stores that never lose an acknowledged write.
     package func end(
         presented key: RecordKey,
         reaching reach: @escaping @Sendable (Session) -> EndReach,

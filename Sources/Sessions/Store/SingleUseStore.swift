@@ -1,12 +1,12 @@
 package import NIOCore
 package import Vocabulary
 
-/// A kind of record that is used once: a transfer token, a code, a ticket. A use replaces the record with a marker.
+/// A kind of record that is used once, such as a transfer token or a code. A use replaces the record with a marker.
 ///
-/// Single use never fails open. If there are replicas, a use is acknowledged only after a replica has it. A record
-/// written before the store's primary was replaced or restarted is never used.
+/// If there are replicas, a use is acknowledged only after a replica has it. A record from an earlier reign of the
+/// store's primary is never used.
 package protocol SingleUseRecord: StoredRecord {
-    /// True if records of the kind are read together with their parent session (`RecordStore.singleUseWithParent`).
+    /// True if the store reads the record and its parent session together (`RecordStore.singleUseWithParent`).
     static var isReadWithParent: Bool { get }
 }
 
@@ -14,13 +14,13 @@ extension SingleUseRecord {
     package static var isReadWithParent: Bool { false }
 }
 
-/// Rules for single-use records of every kind.
+/// Constants of all single-use records.
 package enum SingleUse {
-    /// The lifetime of a marker, at least that of every single-use record, so that a replay is recognised.
+    /// The lifetime of a marker. It is at least that of every single-use record, so every replay is recognised.
     package static let markerLife = Duration.seconds(3600)
 }
 
-/// One attempt to use or replace a record. If its answer was lost, it is repeated with the same id.
+/// One attempt to use or replace a record. After a lost answer, the caller repeats the attempt with the same id.
 package struct AttemptID: Sendable, Hashable {
     package let value: String
 
@@ -31,9 +31,9 @@ package struct AttemptID: Sendable, Hashable {
 
 /// The marker that replaces a used or burned single-use record.
 package enum Marker: Sendable, Hashable {
-    /// Used by this attempt, which made the session with this key; `nil` if the attempt made no session.
+    /// Used by this attempt. `session` is the key of the session that the attempt made; `nil` if it made none.
     case used(AttemptID, session: RecordKey?)
-    /// Burned by a rejection, for this reason.
+    /// Burned by this attempt, for this reason.
     case burned(AttemptID, Reason)
 
     /// The attempt that left the marker.
@@ -54,7 +54,7 @@ package enum SingleUseLookup<Record: SingleUseRecord>: Sendable {
 /// A single-use record, and the session under its `RecordTerms.parent`.
 package struct LookupWithParent<Record: SingleUseRecord>: Sendable {
     package let lookup: SingleUseLookup<Record>
-    /// The parent session; `nil` if it is not live, or if there is no record that could be used.
+    /// The parent session; `nil` if it is not live, or if the record cannot be used.
     package let parent: Stored<Session>?
 
     package init(_ lookup: SingleUseLookup<Record>, parent: Stored<Session>? = nil) {
@@ -63,21 +63,20 @@ package struct LookupWithParent<Record: SingleUseRecord>: Sendable {
     }
 }
 
-/// The answer to a compare-and-act on a single-use record.
+/// The result of a compare-and-act on a single-use record.
 package enum Consumption: Sendable, Equatable {
     /// This attempt consumed the record, now or in an earlier try.
     case done
     /// Another attempt had consumed or burned the record.
     case spent(Marker)
-    /// The record has changed, or the record or its parent session is gone. The caller judges again or rejects.
+    /// The record has changed, or the record or its parent session is gone. The caller judges again.
     case changed
-    /// The record was written under another reign of the store's primary. A failover or a restart has happened since,
-    /// and it is unknown whether the record was used. It is never used, and nothing was written. Only a store that can
-    /// lose acknowledged writes gives this answer.
+    /// The record was written under an earlier reign of the store's primary, so it is unknown whether it was used. It
+    /// is never used. Nothing was written.
     case quarantined
 }
 
-/// A record to write in the same step as the action that permits it.
+/// A record to write in the same atomic step as a use.
 package enum NewRecord: Sendable {
     case session(NewSession)
     case singleUse(RecordKey, any SingleUseRecord)
@@ -94,8 +93,8 @@ package enum NewRecord: Sendable {
 
 /// Stores single-use records of every kind.
 package protocol SingleUseStore: Sendable {
-    /// Stores a record until it is used or expires, or not at all if its lineage has ended. Fails with `.full` if there
-    /// is no room.
+    /// Stores a record until it is used or expires. Stores nothing if its lineage has ended. Fails with `.full` if
+    /// there is no room.
     func create<Record: SingleUseRecord>(
         _ record: Record,
         key: RecordKey,
@@ -109,13 +108,12 @@ package protocol SingleUseStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<SingleUseLookup<Record>>
 
-    /// Consumes the record under `key` (compare-and-act). If there is no marker under `key` and the record is still
-    /// `judged`, one atomic step deletes it, leaves `marker` and writes all of `creating` (in the same lineage). A
-    /// repeated attempt id gets `.done` again, even if the record and its parent are gone.
+    /// Consumes the record under `key` (compare-and-act). If there is no marker and the record's present version is
+    /// `judged`, one atomic step deletes the record, writes `marker` and writes the records `creating`, which are in
+    /// the same lineage. A repeated attempt gets `.done` again.
     ///
-    /// If something is created, the session under the record's `RecordTerms.parent` must still exist in that step. If
-    /// it ended after the judgement, the answer is `.changed` and nothing is written. So no web session is made from a
-    /// native session that was signed out.
+    /// If `creating` is not empty, the session `RecordTerms.parent` must exist in this step. If it has ended, the
+    /// answer is `.changed` and nothing is written, so a signed-out native session makes no web session.
     func consume(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -124,15 +122,15 @@ package protocol SingleUseStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption>
 
-    /// Makes sure that the marker will not be lost. This must be called before the result of the attempt that left the
-    /// marker is reported: the attempt's first answer may have been withheld because the marker was not yet safe.
+    /// Makes sure that the marker will not be lost. Call this before the result of an earlier attempt is reported: the
+    /// attempt's answer may have been withheld because no replica had the marker.
     ///
     /// Fails with `.unavailable` if the marker may still be lost, or is gone.
     func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
 extension SingleUseStore {
-    /// Consumes the record under `key` for a use that creates one session, or nothing.
+    /// Consumes the record under `key`, and creates one session or none.
     package func consume(
         _ key: RecordKey,
         judged: RecordVersion,

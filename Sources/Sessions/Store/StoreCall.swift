@@ -2,8 +2,8 @@ package import NIOCore
 package import Vocabulary
 
 extension EventLoopGroup {
-    /// Calls a store or a rate limiter on the caller's loop, or on any loop of the group, for `async` callers. An error
-    /// that is not a `StoreError` becomes `.unavailable`.
+    /// Calls a store or a rate limiter for `async` callers, on the caller's loop or on any loop of the group. Errors
+    /// other than `StoreError` become `.unavailable`.
     package func ask<Service: Sendable, Answer: Sendable>(
         _ service: Service,
         _ question: @escaping @Sendable (Service, any EventLoop) -> EventLoopFuture<Answer>
@@ -20,7 +20,7 @@ extension EventLoopGroup {
 }
 
 extension NotDone {
-    /// Translates the error of a call to a store. An unknown error becomes `.storeUnavailable`.
+    /// Translates an error of a store. An unknown error becomes `.storeUnavailable`.
     package init(asking error: any Error) {
         switch error {
         case let error as NotDone: self = error

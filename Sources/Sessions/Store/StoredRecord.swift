@@ -1,29 +1,25 @@
 package import Vocabulary
 
-/// The bytes of one kind of record, written and read in one place.
+/// A record with a binary format.
 ///
-/// Bytes written by an earlier version of the gateway must stay readable, and equal records have equal bytes.
+/// Bytes of earlier versions of the gateway must stay readable. Equal records have equal bytes.
 package protocol RecordCodable: Sendable {
     /// Writes every part of the record, in a fixed order.
     func write(to writer: inout CompactWriter)
 
-    /// Reads the output of `write(to:)`. Swift evaluates the arguments of a call in order, so fields may be read
-    /// directly in the arguments of an initialiser.
+    /// Reads the output of `write(to:)`.
     static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Self
 }
 
-/// A record of the store that is not a session. The store keeps its bytes and knows only its `terms`.
-///
-/// The conforming type is the one place for everything particular to the kind: the letter of its keys, its bytes, how
-/// long a record lives and how large it may be.
+/// A record other than a session. The store knows only the record's bytes and its `terms`.
 package protocol StoredRecord: RecordCodable {
-    /// The kind in the keys of these records.
+    /// The kind of the records, which is part of their keys.
     static var kind: RecordKind { get }
-    /// The longest life of a record of the kind, whatever its own terms say.
+    /// The maximum lifetime of a record in the store.
     static var longestLife: Duration { get }
-    /// The maximum size of a record of the kind in bytes. Larger records fail with `RecordTooLarge`.
+    /// The maximum size of a record in bytes. Writing a larger record fails with `RecordTooLarge`.
     static var sizeLimit: Int { get }
-    /// The lifetime of the record, and what it ends with.
+    /// The lifetime of the record, and the ends that it follows.
     var terms: RecordTerms { get }
 }
 
@@ -31,14 +27,14 @@ extension StoredRecord {
     package static var sizeLimit: Int { 65_536 }
 }
 
-/// The facts that a store must know about a record. In addition, every record ends with its lineage.
+/// The lifetime of a record, and what it ends with besides its lineage.
 package struct RecordTerms: Sendable, Hashable {
-    /// The time when the lifetime began; a record that replaces another keeps this time.
+    /// The time when the lifetime began. A replacement keeps the time of the first record.
     package var since: UnixTime
     package var expiresAt: UnixTime
-    /// The record ends with the sessions of this subject and epoch; `nil` while no subject is known.
+    /// The record ends with the sessions of this subject and epoch; `nil` if it has no subject.
     package var owner: RecordOwner?
-    /// The session that must still exist if the record is used to create something.
+    /// The session that must exist when the record is used to create something.
     package var parent: RecordKey?
 
     package init(since: UnixTime, expiresAt: UnixTime, owner: RecordOwner? = nil, parent: RecordKey? = nil) {
@@ -49,7 +45,7 @@ package struct RecordTerms: Sendable, Hashable {
     }
 }
 
-/// A subject and one of its epochs: ending the subject's sessions raises the epoch.
+/// A subject and its epoch. Ending the subject's sessions raises the epoch.
 package struct RecordOwner: Sendable, Hashable {
     package var subject: String
     package var epoch: UInt64
@@ -60,18 +56,18 @@ package struct RecordOwner: Sendable, Hashable {
     }
 }
 
-/// The error for a record that is too large for its kind. Nothing was written. It is an error of the caller.
+/// The error for a record that is larger than its kind allows. Nothing was written.
 package struct RecordTooLarge: Error, Sendable, Hashable, CustomStringConvertible {
     /// The size of the record in bytes.
     package let size: Int
-    /// The maximum size of a record of its kind in bytes.
+    /// The maximum size of a record of this kind in bytes.
     package let limit: Int
 
     package var description: String { "the record has \(self.size) bytes, more than the \(self.limit) of its kind" }
 }
 
 extension RecordCodable {
-    /// Returns the record's bytes, preceded by `header`.
+    /// Returns `header` and the record's bytes.
     func encoded(after header: (inout CompactWriter) -> Void, limit: Int) throws(RecordTooLarge) -> [UInt8] {
         var writer = CompactWriter()
         header(&writer)
@@ -84,12 +80,12 @@ extension RecordCodable {
 }
 
 extension StoredRecord {
-    /// Returns the record's bytes as a store keeps them.
+    /// Returns the bytes that a store keeps.
     package func encoded() throws(RecordTooLarge) -> [UInt8] {
         try self.encoded(after: { _ in }, limit: Self.sizeLimit)
     }
 
-    /// Reads the output of `encoded()`; bytes after it are an error.
+    /// Reads the output of `encoded()`. Further bytes are an error.
     package static func decoded(_ bytes: [UInt8]) throws(CompactFormatError) -> Self {
         var reader = CompactReader(bytes)
         let record = try Self.read(from: &reader)

@@ -2,7 +2,7 @@ import AddressIntelligence
 package import Cryptography
 package import Vocabulary
 
-// Parts that several kinds of record share.
+// The formats of values in several kinds of record.
 
 extension CompactWriter {
     /// Writes a time as milliseconds since 1970.
@@ -15,8 +15,8 @@ extension CompactWriter {
         self.write(attoseconds)
     }
 
-    /// Writes the kind in one byte (1 session, 2 transfer token, otherwise its letter), the tag, and the base64url
-    /// digest.
+    /// Writes the kind in one byte (1 for sessions, 2 for transfer tokens, otherwise the letter), the lineage's tag,
+    /// and the digest.
     package mutating func write(_ key: RecordKey) {
         switch key.kind {
         case .session: self.write(byte: 1)
@@ -27,7 +27,7 @@ extension CompactWriter {
         self.write(key.digest.base64URL)
     }
 
-    /// Writes the address in 128 bits, the autonomous system number, and the user agent.
+    /// Writes the address in 128 bits, the ASN, and the user agent.
     package mutating func write(_ device: DeviceFacts) {
         let bits = device.address.bits
         self.write(UInt64(truncatingIfNeeded: bits >> 64))
@@ -38,22 +38,22 @@ extension CompactWriter {
 }
 
 extension CompactReader {
-    /// The valid range of times and durations in milliseconds. Sums of valid values do not overflow.
+    /// The valid range of times and durations in milliseconds, in which sums cannot overflow.
     private static let milliseconds: ClosedRange<Int64> = (-1 << 52)...(1 << 52)
 
-    /// Reads a time, as `CompactWriter` wrote it.
+    /// Reads a time.
     package mutating func time() throws(CompactFormatError) -> UnixTime {
         let milliseconds = try self.signed()
         guard Self.milliseconds.contains(milliseconds) else { throw CompactFormatError() }
         return UnixTime(milliseconds: milliseconds)
     }
 
-    /// Reads an optional time, as `CompactWriter` wrote it.
+    /// Reads an optional time.
     package mutating func optionalTime() throws(CompactFormatError) -> UnixTime? {
         try self.optional { (reader) throws(CompactFormatError) in try reader.time() }
     }
 
-    /// Reads a duration, as `CompactWriter` wrote it.
+    /// Reads a duration.
     package mutating func duration() throws(CompactFormatError) -> Duration {
         let seconds = try self.signed()
         let attoseconds = try self.signed()
@@ -63,20 +63,20 @@ extension CompactReader {
         return Duration(secondsComponent: seconds, attosecondsComponent: attoseconds)
     }
 
-    /// Reads a lineage's tag, as it was written.
+    /// Reads the tag of a lineage.
     package mutating func lineage() throws(CompactFormatError) -> Lineage {
         guard let lineage = Lineage(stored: try self.text()) else { throw CompactFormatError() }
         return lineage
     }
 
-    /// Reads the key of a record of this kind, as `CompactWriter` wrote it. Any other kind is an error.
+    /// Reads the key of a record of this kind. Any other kind is an error.
     package mutating func key(of kind: RecordKind) throws(CompactFormatError) -> RecordKey {
         let key = try self.key()
         guard key.kind == kind else { throw CompactFormatError() }
         return key
     }
 
-    /// Reads a record's key, as `CompactWriter` wrote it.
+    /// Reads the key of a record.
     package mutating func key() throws(CompactFormatError) -> RecordKey {
         let kind: RecordKind
         switch try self.byte() {
@@ -89,19 +89,19 @@ extension CompactReader {
         return RecordKey(kind: kind, lineage: try self.lineage(), digest: try self.digest())
     }
 
-    /// Reads a digest, as it was written in base64url.
+    /// Reads a digest in base64url.
     package mutating func digest() throws(CompactFormatError) -> Digest256 {
         guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
         return digest
     }
 
-    /// Reads a number of 32 bits.
+    /// Reads a 32-bit number.
     package mutating func number() throws(CompactFormatError) -> UInt32 {
         guard let number = UInt32(exactly: try self.unsigned()) else { throw CompactFormatError() }
         return number
     }
 
-    /// Reads a device, as `CompactWriter` wrote it.
+    /// Reads the facts of a device.
     package mutating func device() throws(CompactFormatError) -> DeviceFacts {
         DeviceFacts(
             address: IPAddress(v6High: try self.unsigned(), v6Low: try self.unsigned()),
@@ -110,12 +110,12 @@ extension CompactReader {
         )
     }
 
-    /// Reads a list of texts, as `CompactWriter` wrote it.
+    /// Reads a list of texts.
     package mutating func texts() throws(CompactFormatError) -> [String] {
         try self.list { (reader) throws(CompactFormatError) in try reader.text() }
     }
 
-    /// Reads an optional text, as `CompactWriter` wrote it.
+    /// Reads an optional text.
     package mutating func optionalText() throws(CompactFormatError) -> String? {
         try self.optional { (reader) throws(CompactFormatError) in try reader.text() }
     }
