@@ -20,7 +20,7 @@ package struct LocalAnswer: Sendable {
     /// Returns a refusal as a problem document (RFC 9457). The reason determines its status.
     ///
     /// - Parameters:
-    ///   - explanation: The operator's text about what happened. `nil` for the text of the reason.
+    ///   - explanation: The text about what happened. `nil` for the text of the reason.
     ///   - loginURL: The URL at which the user can sign in. `nil` if signing in does not help.
     ///   - fields: Further fields, such as `Allow`. A `WWW-Authenticate` field replaces the usual challenge.
     ///   - closes: True to close the connection even if `reason` does not require closing.

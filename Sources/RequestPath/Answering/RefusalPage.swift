@@ -2,7 +2,8 @@ import Endpoints
 package import Pages
 import Vocabulary
 
-/// Renders refusals as pages for people. A page contains nothing from the request except the path to return to.
+/// Renders refusals as pages for people. From the request, a page contains only the path to return to and the request
+/// id that a trusted proxy has sent.
 extension LocalAnswer {
     /// Returns a refusal as a page for a person. Returns any other answer unchanged.
     ///
@@ -55,7 +56,7 @@ extension LocalAnswer {
         return self.rendered(as: page)
     }
 
-    /// Returns the text for the wait in `Retry-After`. `nil` if the status is not 429 or the field is missing.
+    /// Returns the text for the wait in `Retry-After`. `nil` if the status is not 429 or the field has no seconds.
     private func wait(_ reason: Reason, _ language: PageLanguage) -> String? {
         guard reason.status == 429,
             let field = self.response.fields.first(where: { $0.name.lowercased() == "retry-after" }),

@@ -6,7 +6,8 @@ package struct RefusalWords: Sendable {
     /// The target of the page's link.
     package enum Way: Equatable, Sendable {
         case none
-        /// The current URL. Not used for a form, because a link does not send the form's data.
+        /// The current URL, or a new sign-in after a failed one. Not used for a form, because a link does not send the
+        /// form's data.
         case again
         case start
         case signIn

@@ -87,7 +87,7 @@ package struct CheckForm: Sendable {
         return self.dialect == .authRequest ? nil : 307
     }
 
-    /// Returns `answer` with `no-store`. A refusal also gets its reason in `X-Sallyport-Reason`.
+    /// Returns `answer` with `no-store` and, if it has a reason, with `X-Sallyport-Reason`.
     static func marked(_ answer: LocalAnswer) -> LocalAnswer {
         var answer = answer
         answer.response.fields.removeAll { $0.name.lowercased() == "cache-control" }

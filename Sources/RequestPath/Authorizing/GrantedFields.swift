@@ -86,7 +86,7 @@ struct GrantedFields {
         return .redirect(to: host.publicURL.description + target)
     }
 
-    /// Tells Envoy which fields to remove, and replaces `Cookie` if it contains the gateway's cookies.
+    /// Tells Envoy which fields to remove, and replaces `Cookie` as for an app (`RequestWriter.rewritesCookies`).
     private static func removeCredentials(
         of head: RequestHead,
         _ base: Bytes,

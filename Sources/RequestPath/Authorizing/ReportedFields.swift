@@ -2,8 +2,8 @@
 import Glibc
 #endif
 
-/// The names of all identity fields. An answer contains every one, because the proxy would pass a missing field from
-/// the client to the app (CVE-2026-30851).
+/// The names of all identity fields. An answer contains every one (if `CheckForm.hasEmptyFields`), because the proxy
+/// would pass a missing field from the client to the app (CVE-2026-30851).
 struct ReportedFields: Sendable {
     /// The starts of the field lines, such as `X-Auth-Subject: `, in the order of the rendered lines.
     private let beginnings: [[UInt8]]

@@ -14,7 +14,8 @@ package enum Subrequest {
     /// - Parameters:
     ///   - body: The collected body of the check. Empty if the form collects no body.
     ///   - buffer: An empty buffer to write to.
-    /// - Throws: `authz.metadata` if the check does not describe exactly one request.
+    /// - Throws: `authz.metadata` if the check does not describe exactly one request. `authz.address` if the client's
+    ///   address is missing.
     package static func write(
         _ check: RequestHead,
         _ base: Bytes,
@@ -127,7 +128,7 @@ package enum Subrequest {
         }
     }
 
-    /// Returns the client's address from `X-Real-IP`. `nil` if the client's address is in `X-Forwarded-For`.
+    /// Returns the client's address from `X-Real-IP`. `nil` if the form uses `X-Forwarded-For` instead.
     private static func address(_ check: RequestHead, _ base: Bytes, _ form: CheckForm, isNeeded: Bool) throws(Reason)
         -> UnsafeBufferPointer<UInt8>?
     {

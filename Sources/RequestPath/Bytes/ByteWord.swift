@@ -66,7 +66,7 @@ enum ByteWord {
         return (~visible | word) & Self.highBits | Self.within(0x23, 0x23, ascii) | Self.within(0x3F, 0x3F, ascii)
     }
 
-    /// Returns the low eight hexadecimal digits of `value`, with the first digit in the lowest byte.
+    /// Returns the eight hexadecimal digits of `value`, with the first digit in the lowest byte.
     @inline(__always)
     static func hexadecimal(_ value: UInt32) -> UInt64 {
         var digits = UInt64(value)

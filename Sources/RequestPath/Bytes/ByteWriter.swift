@@ -75,7 +75,7 @@ package struct ByteWriter {
 }
 
 extension ByteBuffer {
-    /// Appends the bytes that `body` writes, at most `room` bytes.
+    /// Appends the bytes that `body` writes. `body` must not write more than `room` bytes.
     @inline(__always)
     mutating func append(atMost room: Int, _ body: (inout ByteWriter) -> Void) {
         self.reserveCapacity(minimumWritableBytes: room)

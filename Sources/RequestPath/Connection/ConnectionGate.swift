@@ -248,7 +248,7 @@ package final class ConnectionGate: Sendable {
     }
 }
 
-/// The recent addresses of signed-in users, kept for 15 to 30 minutes. A full table drops the older addresses.
+/// The recent addresses of signed-in users, kept for at least 15 minutes. A full table drops older addresses sooner.
 struct KnownAddresses {
     static let capacity = 4096
     static let period = TimeAmount.minutes(15)

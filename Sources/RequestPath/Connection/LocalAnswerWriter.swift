@@ -21,7 +21,7 @@ package enum LocalAnswerWriter {
         buffer.writeStaticString("\r\nDate: ")
         buffer.writeBytes(date)
         buffer.writeStaticString("\r\n")
-        // A line break could start another field or answer, so a value with one is omitted.
+        // A line break could start another field or answer, so a field whose value contains one is omitted.
         for field in response.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
             buffer.writeString(field.name)
             buffer.writeStaticString(": ")

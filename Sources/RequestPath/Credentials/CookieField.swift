@@ -17,8 +17,8 @@ package final class OwnCookies: Sendable {
         /// The value of the cookie. `nil` if the cookie is absent or ambiguous.
         package var value: Slice?
         package fileprivate(set) var isThere = false
-        /// True if the name occurs with different values, perhaps from a sibling subdomain. No value is used, and the
-        /// gateway clears the cookie.
+        /// True if the cookie occurs with different values, perhaps from a sibling subdomain. `value` is then `nil`.
+        /// Ambiguous session cookies are cleared.
         package fileprivate(set) var isAmbiguous = false
 
         /// Adds a value. Different values make the cookie ambiguous.
@@ -170,7 +170,7 @@ package final class OwnCookies: Sendable {
         return memcmp(base + known.start, base + value.start, value.length) == 0
     }
 
-    /// Calls `keep`, in order, with each run of bytes in `field` that the app receives.
+    /// Calls `keep`, in order, with each run of bytes in `field` that is forwarded.
     ///
     /// - Parameters:
     ///   - dropsHandoff: True to remove handoff cookies. False on routes where they belong to the app.

@@ -107,7 +107,7 @@ extension FieldRole {
 }
 
 extension PresentedCredentials {
-    /// Reads the credentials of a request to an endpoint. The parser rejects repeated credential fields.
+    /// Reads the credentials of a request to an endpoint. The parser rejects repetitions of all but `Cookie`.
     package init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         self.init()
         func secret(_ value: Slice) -> Secret { Secret(Array(value.bytes(in: base))) }

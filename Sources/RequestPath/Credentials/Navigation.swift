@@ -124,7 +124,7 @@ package enum Navigation {
 /// Decides whether another site may have caused a request that contains the browser's cookie (CSRF).
 package enum CrossSite {
     /// True if the request may be forged. This is possible for unsafe methods and upgrades, unless `Sec-Fetch-Site` or
-    /// `Origin` shows this origin or a trusted origin.
+    /// `Origin` shows this origin, a trusted origin, or that no page sent the request (`none`).
     ///
     /// - Parameter isMethodTold: False if the client's method is unknown. A request with `Origin` is then treated as
     ///   unsafe, because browsers send `Origin` with every unsafe method.

@@ -25,9 +25,9 @@ package enum Decision: ~Copyable {
 
 /// Why a request is not forwarded.
 package enum Denial: Equatable, Sendable {
-    /// The user is not signed in. The answer is a sign-in page for a navigation, otherwise 401.
+    /// The request has no session that is valid for it. `DenialForm` determines the answer.
     case unauthenticated(Reason)
-    /// The user is signed in, but the session does not meet the requirements. The answer is 403.
+    /// The session is valid but does not allow the request. `DenialForm` determines the answer.
     case forbidden(Reason)
 
     /// The reason of either case.

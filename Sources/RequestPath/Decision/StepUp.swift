@@ -5,7 +5,7 @@ package import Vocabulary
 /// Decides whether a new sign-in would meet a route's requirements, and what the sign-in must achieve. Without this
 /// decision, redirects to the sign-in page could loop.
 package enum StepUp {
-    /// The time after a sign-in during which the user is not asked to sign in again.
+    /// The time after a sign-in during which the user is asked to sign in again only in the cases that `helps` names.
     package static let recent: Duration = .seconds(3)
 
     /// - Parameters:

@@ -54,7 +54,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.process()
     }
 
-    /// Continues a request that has waited for its body. Called before the bytes are consumed.
+    /// Continues a request that has waited for its body. Called before bytes are consumed, or after `bodyPatience`.
     package func bodyArrives() {
         guard self.phase == .expecting, let pool = self.facts.pool else { return }
         // The session may have ended while the request waited.
@@ -445,7 +445,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     }
 
     /// Called when the app sent bytes before the request. On a reused connection, they belong to an earlier exchange,
-    /// so the request is sent on another stream. On a new connection, they are not HTTP.
+    /// so the request is retried (once) on another stream. On a new connection, they are not HTTP.
     package func upstreamSpokeFirst() {
         let failed = self.upstream
         self.upstreamHead = failed?.takeBack()

@@ -232,7 +232,7 @@ extension Exchange {
         case handoff(JudgedHandoff)
         /// The reason for rejecting a DPoP proof. `nil` if the proof is new.
         case proof(DPoPRefusal?)
-        /// The store or a provider failed. The request is refused with this reason.
+        /// The store or a provider failed: its error, and the reason to report.
         case unavailable(StoreError, Reason)
 
         /// Why the store or provider gave no answer. `nil` if it answered.

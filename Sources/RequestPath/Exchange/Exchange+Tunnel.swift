@@ -92,8 +92,8 @@ extension Exchange: SessionHolder {
         self.closeTunnel(.gatewayDraining, .goingAway)
     }
 
-    /// Ends the streams of a session that has ended. A WebSocket gets a close frame, and any other stream is aborted.
-    /// An answer that has not begun is checked at the next sweep.
+    /// Ends the stream of a session that has ended. A WebSocket gets a close frame, and a begun answer is aborted. If
+    /// the answer begins later, the next sweep aborts it.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
         // The app must not receive a request of an ended session. If the client retries, the request is judged again.

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Waits for a session, a handoff, or the answer of an endpoint.
+/// Waits for a session, a handoff, the check of a DPoP proof, or the answer of an endpoint.
 extension Exchange {
     func releaseWaiting() {
         if let head = self.waitingHead {

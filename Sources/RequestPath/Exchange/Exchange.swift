@@ -10,7 +10,7 @@ package import Vocabulary
 /// An HTTP/1 connection reuses one object for all its requests.
 ///
 /// ```
-///   idle ─▶ judging ─▶ waiting ────────┐        waiting: for a session, a handoff, an endpoint's answer
+///   idle ─▶ judging ─▶ waiting ────────┐        waiting: for a session, a handoff, a proof, an endpoint's answer
 ///     ▲        │         │             ▼        expecting: the first bytes of a body with a declared length
 ///     │        ├─────────┴─▶ (expecting) ─▶ connecting ─▶ exchange ─▶ (tunnel)
 ///     │        │              ▲  │          │
@@ -62,7 +62,7 @@ package final class Exchange {
     /// The form of the check. `nil` if the request is not a check (forward auth).
     var check: CheckForm?
     var checkResult = CheckResult.denied
-    /// The app's side of the exchange. `nil` before the head is passed to a stream.
+    /// The app's side of the exchange. `nil` while no stream to the app carries the exchange.
     package internal(set) var upstream: (any AppStream)?
     /// Replaces references to the app in an answer with public ones. `nil` for other answers.
     var multistatus: MultistatusBody?

@@ -6,7 +6,7 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The events of one exchange, recorded as they happen. Metrics and the access line are made from the record alone.
+/// The events of one exchange, recorded as they happen. Metrics and the access line are made from the record.
 ///
 /// Not copyable, because copies would retain everything in the record.
 struct ExchangeRecord: ~Copyable {
@@ -74,7 +74,7 @@ struct ExchangeRecord: ~Copyable {
 struct LoggedRequest: ~Copyable {
     /// When the request began, by the machine's clock.
     var startedAt = UnixTime(milliseconds: 0)
-    /// The bytes of the head. `nil` if the head was refused, because its bytes could be anything.
+    /// The bytes of the head. `nil` without an access log, and for a refused head, because its bytes could be anything.
     private(set) var bytes: ByteBuffer?
     private(set) var method = Slice.empty
     private(set) var path = Slice.empty

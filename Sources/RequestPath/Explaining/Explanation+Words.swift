@@ -21,7 +21,7 @@ extension Explanation {
     static func words(_ answer: EndpointResponse, of host: HostEntry? = nil) -> String {
         let reason = answer.reason.map { ", \($0.rawValue)" } ?? ""
         if let location = answer.fields.first(where: { $0.name == "Location" })?.value {
-            // The rest of the URL may contain parts of the query.
+            // The URL is not shown, because it may contain parts of the query.
             guard let host, location.hasPrefix("\(host.publicURL)\(SignInPath.path)?") else {
                 return "\(answer.status) to the same URL without the transfer token\(reason)"
             }
@@ -45,7 +45,7 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns a line of a head with secrets replaced: credentials, assertions, and values that the route sets.
+    /// Returns a line of a head with secrets replaced: `Authorization`, assertions, and values that the route sets.
     static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
         if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
             return "\(field.name): <set by the route>"

@@ -42,7 +42,7 @@ package struct Explanation: Sendable {
         via checkPath: String? = nil
     ) {
         if let checkPath, let profile = configuration.authorization {
-            // Envoy appends the request's path to the path of its check.
+            // Envoy's form is found only with a `/` after the check's path, because the request's path follows there.
             let forms = ["", "/"].compactMap { end in
                 Array((checkPath + end).utf8).withUnsafeBufferPointer { profile.form(of: $0) }
             }
@@ -81,7 +81,7 @@ package struct Explanation: Sendable {
         }
     }
 
-    /// Returns the client's address, as reported by trusted proxies, and network. For an invalid head, uses the peer.
+    /// Returns the client's address, as reported by trusted proxies, and its ASN. Uses the peer if the head is invalid.
     package static func device(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -132,7 +132,8 @@ package struct Explanation: Sendable {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
         judge.findings.certificate = certificate
         if let form = self.check?.form { judge.findings.note(form) }
-        // True after a token's refusal was assumed in order to continue. The reason of the answer is then not shown.
+        // True after the refusal of a query token was assumed in order to continue. The answer's reason is then not
+        // shown.
         var isAssumed = false
         var next = judge.begin(given)
         self.explainRequest(given, judge.findings)
@@ -213,7 +214,7 @@ package struct Explanation: Sendable {
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
         if judge.findings.route?.settings.handoff == true {
-            // A token that is not tried appears only here. A token that is tried also gets its own step.
+            // A token that is consumed or turned away also gets its own step.
             let isDealtWith = judge.findings.stage == .handoff || !judge.findings.events.isEmpty
             let end = isDealtWith ? "" : ", which this request may not use"
             if judge.credentials.cookies.handoff.isThere { lines.append("a transfer token in the cookies\(end)") }

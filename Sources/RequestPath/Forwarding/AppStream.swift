@@ -43,7 +43,7 @@ package protocol AppStream: AnyObject {
     func complete()
     /// Ends the body like `complete`, with trailers if the app can read them.
     func complete(with trailers: Trailers)
-    /// Returns the head for another stream. `nil` if the app has begun its answer.
+    /// Returns the head for another stream. `nil` if the app's final answer was passed to the receiver.
     func takeBack() -> PermittedHead?
 
     /// Stops reading the answer until `resume`.

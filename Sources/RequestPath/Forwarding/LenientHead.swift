@@ -4,7 +4,7 @@
 package enum LenientHead {
     package enum Outcome: Equatable {
         case incomplete
-        /// The head cannot be rewritten or is already strict.
+        /// The head cannot be rewritten, or rewriting does not change it.
         case same
         /// The strict head. It replaces the first `count` bytes of the answer.
         case rewritten([UInt8], count: Int)

@@ -22,7 +22,7 @@ package struct OwnReferences {
         case own(Range<Int>)
         /// To a public path outside of the app.
         case outside
-        /// To another origin. Also used for relative references.
+        /// To another origin. Also used for relative paths.
         case elsewhere
     }
 

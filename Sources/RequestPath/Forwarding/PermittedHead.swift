@@ -3,7 +3,7 @@ package import Sessions
 
 /// The head of a request to an app. Creating it consumes a `Permit`, so no request can be sent without one.
 ///
-/// One stream at a time owns the head. Before the app's answer begins, the head can be taken back for a retry.
+/// One stream at a time owns the head. Until the final answer is passed on, the head can be taken back for a retry.
 package struct PermittedHead: ~Copyable {
     /// The head, from its request line to its empty line.
     package let bytes: ByteBuffer

@@ -1,5 +1,5 @@
 /// Makes an app's references public: replaces the app's origin by the public origin, and adds the route's prefixes to
-/// the app's paths. Relative references and those to other origins are unchanged.
+/// the app's paths. Relative paths and references to other origins are unchanged.
 package struct PublicReferences {
     private let prefixes: PathPrefixes?
     /// The origins that the app may write besides the public origin.
@@ -106,8 +106,8 @@ package struct PublicReferences {
         writer.write(value, from: end)
     }
 
-    /// Writes the value of `Set-Cookie` with the public path. Cookies without `Path` and `__Host-` cookies (which
-    /// require the path `/`) are unchanged.
+    /// Writes the value of `Set-Cookie` with the public path. Cookies without a path to change (`path(of:)`) and
+    /// `__Host-` cookies (which require the path `/`) are unchanged.
     package func writeCookie(_ cookie: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         guard let prefixes = self.prefixes, !Self.isBoundToHost(cookie),
             let path = Self.path(of: cookie)
@@ -123,8 +123,8 @@ package struct PublicReferences {
         return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")
     }
 
-    /// Returns the range of the last `Path` in a cookie (RFC 6265 5.3). `nil` if the path does not begin with `/`, or
-    /// if it is `/` and the cookie's `Domain` includes other hosts.
+    /// Returns the range of the last `Path` in a cookie (RFC 6265 5.3). `nil` if the path is missing, does not begin
+    /// with `/`, or is `/` in a cookie with a `Domain`, which includes other hosts.
     private static func path(of cookie: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var path: Range<Int>?
         var hasDomain = false

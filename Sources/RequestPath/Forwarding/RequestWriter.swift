@@ -350,7 +350,7 @@ package enum RequestWriter {
 }
 
 extension RequestHead {
-    /// Returns the unchanged target without the handoff parameter.
+    /// Returns the target without the handoff parameter, otherwise unchanged.
     func target(in base: Bytes, without parameter: HandoffParameter) -> String {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: self.target.length + 1) { room in
             guard let start = room.baseAddress else { return "/" }

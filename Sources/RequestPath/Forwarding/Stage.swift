@@ -100,8 +100,8 @@ package final class Stage {
 
     /// Sends the collected bytes.
     ///
-    /// - Parameter exactly: True to copy a small collection, because unsent bytes would keep the whole buffer (16 KiB).
-    ///   An answer that is sent in one event needs no copy.
+    /// - Parameter exactly: True to copy a small collection, because unsent bytes would keep the whole buffer (16 KiB
+    ///   or more). An answer that is sent in one event needs no copy.
     @inline(__always)
     package func flush(_ collection: Collection, to stream: any ByteStream, exactly: Bool) {
         guard collection.number == self.number, self.buffer.readableBytes > 0 else { return stream.flush() }

@@ -59,7 +59,7 @@ package struct Trailers: Sendable {
 /// Decides which fields may follow a body.
 ///
 /// Apps and clients may merge trailers into the head (RFC 9110 6.5.1). Every field that has a meaning in a head is
-/// therefore dropped, in any spelling.
+/// therefore dropped or refused, in any spelling.
 package struct TrailerRules: Sendable {
     /// The result for a trailer section.
     package enum Outcome: Sendable {
@@ -106,7 +106,7 @@ package struct TrailerRules: Sendable {
 
     /// Checks the trailers of a request.
     ///
-    /// - Parameter route: The route if it may remove request fields. `nil` otherwise.
+    /// - Parameter route: The route, which may remove request fields. `nil` if there is none.
     package func check(_ section: TrailerSection, ofRequestOn route: RouteEntry?) -> Outcome {
         self.check(section, self.requestLimits) { name, text in
             if FieldNames.refusesTrailer(text) { return .refused }
@@ -118,7 +118,7 @@ package struct TrailerRules: Sendable {
     /// Checks the trailers of an answer.
     ///
     /// - Parameters:
-    ///   - route: The route if it may remove answer fields. `nil` otherwise.
+    ///   - route: The route, which may remove answer fields. `nil` if there is none.
     ///   - isRewritten: True if the gateway changed the content. The app's digests are then wrong.
     package func check(_ section: TrailerSection, ofAnswerOn route: RouteEntry?, isRewritten: Bool = false) -> Outcome {
         self.check(section, self.answerLimits) { _, text in

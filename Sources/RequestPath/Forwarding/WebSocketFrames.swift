@@ -116,7 +116,7 @@ package struct WebSocketFrames: Sendable, Equatable {
 package enum WebSocketStatus: UInt16 {
     /// The gateway is stopping.
     case goingAway = 1001
-    /// The session has ended.
+    /// The session has ended, or the client's certificate has expired.
     case policyViolation = 1008
     case tryAgainLater = 1013
 

@@ -48,7 +48,7 @@ package struct HTTP2RequestHead {
     /// True if the fields are so large that the stream is reset instead of answering the request.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limits.fields }
 
-    /// True if the request opens a WebSocket (RFC 8441). Valid once all fields are added.
+    /// True if the request opens a WebSocket (RFC 8441). Valid once the pseudo-fields are added.
     package var opensWebSocket: Bool { self.value(.protocol)?.elementsEqual("websocket".utf8) ?? false }
 
     /// True if the request declares a content length of 0.

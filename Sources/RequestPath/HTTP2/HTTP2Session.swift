@@ -3,7 +3,7 @@ import CNGHTTP2
 /// The state machine of an HTTP/2 connection (RFC 9113), without I/O. libnghttp2 checks frames, states, windows and
 /// messages. `HTTP2Budget` limits what libnghttp2 does not limit.
 ///
-/// During `receive` and `nextOutput`, only methods that queue frames may be called.
+/// During `receive` and `nextOutput`, neither of the two may be called again.
 final class HTTP2Session {
     /// Error codes (RFC 9113 7).
     enum Code: UInt32 {

@@ -321,7 +321,8 @@ extension HTTP2Stream: ClientStream {
         self.output.readableBytes < Self.highMark && self.hasRoom
     }
 
-    /// True if the stream may queue bytes. Streams without queued bytes always may: unread ones must block no others.
+    /// True if the stream may queue bytes. Streams without queued bytes always may, so that a stream that is not read
+    /// blocks no other.
     private var hasRoom: Bool { self.connection.hasRoom || self.output.readableBytes == 0 }
 
     /// The number of queued bytes. If there are none, the connection's number of unacknowledged bytes.

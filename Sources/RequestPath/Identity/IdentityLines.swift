@@ -2,7 +2,7 @@
 package struct IdentityLines: Sendable {
     /// All lines except the assertion: about the session and about the client's certificate.
     package let session: ContiguousArray<UInt8>
-    /// The line of the assertion for this app. `nil` if apps get no assertion.
+    /// The line of the assertion for this app. `nil` if there is none.
     package let assertion: ContiguousArray<UInt8>?
 
     /// The total length in bytes.

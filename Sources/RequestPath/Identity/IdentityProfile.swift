@@ -126,7 +126,7 @@ package struct IdentityProfile: Sendable {
         return lines
     }
 
-    /// Returns whether a value can be written as the text of a field.
+    /// Returns whether a value can be written as the text of a field in `identity.encoding`.
     func canWrite(_ value: JSONValue, isList: Bool) -> Bool {
         var bytes = ContiguousArray<UInt8>()
         return (try? self.text.append(value, isList: isList, to: &bytes)) != nil

@@ -57,8 +57,8 @@ package struct ManagedNames: Sendable {
             "x-sendfile-type",
         ]
 
-    /// The prefixes that are always managed. They cover the fields of every preset, so that changing the preset exposes
-    /// nothing.
+    /// The prefixes that are always managed. They also protect the fields of a former preset, except `X-User-Id` and
+    /// `X-User-Email` (`kratos`).
     private static let alwaysPrefixes = [
         "x-auth-", "x-sallyport-", "x-forwarded-", "remote-", "x-kratos-", "x-original-", "x-rewrite-", "x-ssl-",
         "x-wsgi-",

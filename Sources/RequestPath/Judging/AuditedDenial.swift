@@ -43,7 +43,7 @@ extension RequestJudge {
         self.findings.events.append(.wouldReject(binding, device, event))
     }
 
-    /// Adds the addresses and countries of the session's device and the presenting device.
+    /// Adds the address, ASN and country of the session's device, and the country of the presenting device.
     private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let places = given.judging.places
         let device = session?.session.device
@@ -53,7 +53,7 @@ extension RequestJudge {
         event.country = places?.place(of: self.address(given))?.countryCode
     }
 
-    /// Records two session cookies with different values. Another site of the domain may have planted one of them.
+    /// Records session cookies with different values. Another site of the domain may have planted one of them.
     mutating func auditAmbiguousCookies(_ given: borrowing RoutedRequest) {
         guard let line = given.head.line(.cookie) else { return }
         var values: [Slice] = []

@@ -67,7 +67,7 @@ extension RequestJudge {
         answer.response.native = native
         // The account is shown only for an accepted session. A rejected cookie may be stolen.
         if wantsPage, form == .forbidden { answer.response.account = session.map { AccountText.of($0.identity) } }
-        // nginx may redirect any client to the sign-in page, so every answer to nginx contains the page's URL.
+        // nginx may redirect any client to the sign-in page, so the page's URL is set for every check of nginx.
         if wantsPage || self.findings.dialect == .authRequest {
             let demand = StepUp.demand(require, denial, session, provider, given.now)
             // If the user opens the form's page again, the native app supplies a new token.

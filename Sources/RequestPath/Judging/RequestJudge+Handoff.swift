@@ -47,8 +47,8 @@ final class HandoffTrial {
     }
 }
 
-/// Tries the transfer tokens: first the handoff cookie's token, then the query's. If a token is refused, the request
-/// continues without it.
+/// Tries the transfer tokens: first the handoff cookie's token, then the query's. After a refused token, the request
+/// continues or is redirected to its URL without the token, unless a rule denies the request.
 extension RequestJudge {
     /// Begins with the first transfer token. Returns `nil` if the request continues without one.
     ///
@@ -59,7 +59,7 @@ extension RequestJudge {
     ) -> JudgeAction? {
         let isPreview = Navigation.isPreview(given.head, given.base)
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
-        // HEAD requests and subresources ignore transfer tokens.
+        // Other requests, such as HEAD and subresources, ignore transfer tokens.
         guard mayConsume || isPreview || Navigation.isSpeculative(given.head) else { return nil }
         if self.findings.asker.contains(.dropsRedirects) {
             // The proxy would drop the redirect that sets the session's cookie, and the token would be lost.

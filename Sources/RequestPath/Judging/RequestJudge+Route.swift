@@ -236,7 +236,7 @@ extension RequestJudge {
         return nil
     }
 
-    /// Returns a trusted proxy's request id. `nil` if the id is too long or contains anything but token characters.
+    /// Returns a trusted proxy's request id. `nil` if there is none or it is not accepted (`RequestID.isFit`).
     @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),

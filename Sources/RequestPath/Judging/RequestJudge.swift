@@ -71,7 +71,8 @@ package struct RequestJudge {
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
-        // Only ext_authz gets the answer to a preflight. Other proxies would take it as permission, or drop it.
+        // Of all checks, only ext_authz gets the answer to a preflight. Other proxies would take it as permission, or
+        // drop it.
         if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
             let cors = given.route.preflight(given.head), let origin = given.value(.origin)
         {
@@ -120,7 +121,7 @@ package struct RequestJudge {
             if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider.value,
                 !answer.isUsable(on: given.host)
             {
-                // The gateway's own session has ended, but the browser still has the provider's cookie.
+                // The gateway's own cookie has no usable session here, but the browser also has the provider's cookie.
                 self.credentials.presented = .providerCookie(cookie)
                 return self.ask(.web, cookie, isProviders: true)
             }
