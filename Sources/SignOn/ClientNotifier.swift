@@ -51,7 +51,7 @@ extension RecordCaller {
     /// Notes that a client gets tokens in a user's session, so that the client is notified when its own or the user's
     /// session ends. Must be called before the client gets the tokens.
     ///
-    /// - Parameter own: The session whose id the client's id_tokens have as `sid`.
+    /// - Parameter own: The client's session. Its id is the `sid` in the client's id_tokens.
     func noteClient(_ clientID: String, gets own: Session, in user: NewSession) async throws(NotDone) {
         let root = user.session.root(user.key)
         let entry = ClientSessions.Entry(clientID: clientID, sessionID: own.id, root: root)
@@ -142,7 +142,7 @@ extension RecordCaller {
         }
     }
 
-    /// Notifies the clients of a session that has ended with everything that ends together with it.
+    /// Notifies the clients of an ended session and of the sessions that ended together with it.
     ///
     /// - Parameter clientID: A client that is not notified, because it ended the session itself.
     func notifyClients(of ended: NewSession, besides clientID: String? = nil) {
@@ -150,9 +150,8 @@ extension RecordCaller {
         self.notifyClients(of: [ended.session.lineage]) { $0.clientID != clientID && ends($0) }
     }
 
-    /// Moves the clients of ended sessions to the session that replaces them in the browser. If the browser has no new
-    /// session, or another person's, the clients are notified. They are also notified if the user now has another name,
-    /// because the clients' id_tokens have the former name as `sub`.
+    /// Attaches the clients of ended sessions to the browser's new session. Notifies the clients instead if no new
+    /// session exists or its user has another id, because the clients' id_tokens contain the earlier id as `sub`.
     func moveClients(of former: [NewSession], to next: NewSession?) {
         guard let notifier = self.notifier else { return }
         for ended in former {
@@ -176,7 +175,7 @@ extension RecordCaller {
                 do throws(NotDone) {
                     try await self.note(entries, in: next.session)
                 } catch {
-                    // No later end would find the clients.
+                    // Without the note, no later sign-out would notify these clients.
                     _ = notifier.notify(moved, isWholeUser: false, on: loop)
                 }
             }
@@ -216,7 +215,7 @@ extension RecordCaller {
 }
 
 extension Session {
-    /// Returns the session under which clients of this session are noted: this one, or the first of its family.
+    /// Returns the key under which this session's clients are noted: its own key, or its family's first session.
     ///
     /// - Parameter key: The key of this session.
     fileprivate func root(_ key: RecordKey) -> RecordKey { self.familyRoot(key) ?? key }

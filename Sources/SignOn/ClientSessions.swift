@@ -1,7 +1,7 @@
 package import Sessions
 package import Vocabulary
 
-/// A session of a client with a user, by the names in the client's id_tokens.
+/// A user's session at a client, as identified in the client's id_tokens.
 package struct ClientSession: Sendable, Hashable {
     package var clientID: String
     /// The name of the user's realm.
@@ -19,18 +19,19 @@ package struct ClientSession: Sendable, Hashable {
     }
 }
 
-/// The sessions of clients in one lineage, so that the clients can be notified when it ends (`ClientNotifier`). Only
-/// clients with `backchannel_logout_uri` are noted.
+/// The client sessions of one lineage, so that the clients can be notified of ends (`ClientNotifier`). Contains only
+/// clients with `backchannel_logout_uri`.
 ///
-/// The record has its own key (`TokenAuthority.clientSessionKeys`) and outlives the lineage, so that it still exists
-/// after the end, and after a repeated end.
+/// The record's key (`TokenAuthority.clientSessionKeys`) is not in the lineage, so the record survives the lineage's
+/// end.
 package struct ClientSessions: ReplaceableRecord, Hashable {
     /// A session that a client got with one code or id_token.
     package struct Entry: Sendable, Hashable {
         package var clientID: String
         /// `sid` of the client's id_tokens.
         package var sessionID: String
-        /// The user's session in which the client got its session. In a family, the family's first session.
+        /// The key of the user's session in which the client got its session. In a family, the key of the first
+        /// session.
         package var root: RecordKey
 
         package init(clientID: String, sessionID: String, root: RecordKey) {
@@ -42,8 +43,8 @@ package struct ClientSessions: ReplaceableRecord, Hashable {
 
     /// The maximum number of entries.
     static let capacity = 64
-    /// The lifetime of a record without entries. Such a record is not ended, because an ended record cannot be written
-    /// again soon.
+    /// How long a record without entries is kept. It is not ended, because an ended record cannot be written again
+    /// soon.
     private static let emptyLife = Duration.seconds(60)
 
     package let since: UnixTime

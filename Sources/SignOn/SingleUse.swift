@@ -9,7 +9,7 @@ enum SingleUseVerdict<Outcome> {
     /// Replace the record with the marker, and write the new records in the same step.
     ///
     /// - Parameters:
-    ///   - quarantined: The answer to a record of an earlier reign of the store (`Consumption.quarantined`).
+    ///   - quarantined: Returns the answer if the store quarantines the record (`Consumption.quarantined`).
     ///   - done: Returns the outcome once the marker has replaced the record.
     case use(
         Marker,
@@ -22,15 +22,14 @@ enum SingleUseVerdict<Outcome> {
 extension RecordCaller {
     /// Uses a single-use record: looks it up, judges it, and replaces it with a marker in one atomic step of the store.
     ///
-    /// Between the lookup and that step, another request may use the record, or the store may lose it. If another
-    /// request used the record, that request's marker is passed to `spent`. A record that has changed is judged once
-    /// more.
+    /// If the record changes after the lookup, it is judged once more. If another request uses the record after the
+    /// lookup, `spent` gets that request's marker.
     ///
     /// - Parameters:
-    ///   - asksAgain: True if a store request whose answer was lost is repeated, for clients that cannot repeat their
-    ///     request. Other clients repeat their request and find their own marker.
-    ///   - unknown: The answer if the record does not exist or has changed twice.
-    ///   - spent: Handles the marker of an earlier attempt, by this client or another client.
+    ///   - asksAgain: Whether the store is asked again after a lost answer. Set it if the client does not repeat its
+    ///     own request.
+    ///   - unknown: Returns the answer if the record does not exist or has changed twice.
+    ///   - spent: Handles the marker of an earlier attempt by this client or another one.
     func use<Record: SingleUseRecord, Outcome>(
         _ key: RecordKey,
         as kind: Record.Type,

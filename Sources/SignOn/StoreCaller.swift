@@ -71,7 +71,7 @@ package struct TryCounter: StoreCaller {
     let store: any RateLimiter
     let loops: any EventLoopGroup
 
-    /// - Parameter store: The rate limiter, which is called on `loops`.
+    /// - Parameter store: The rate limiter. It is called on `loops`.
     package init(store: any RateLimiter, loops: any EventLoopGroup) {
         self.store = store
         self.loops = loops
@@ -85,9 +85,8 @@ package struct TryCounter: StoreCaller {
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
-    /// Counts a try in all buckets and does the limited work in parallel. Skips the work if this process can reject the
-    /// try without the store. Work for a rejected try must be harmless, because its result is dropped. If the work
-    /// fails, the try is given back.
+    /// Counts a try in all buckets and runs `work` in parallel. `work` may also run for a rejected try, so it must be
+    /// harmless. If `work` fails, the try is not counted.
     ///
     /// - Throws: `reason` if a rate limit is exceeded; the error of `work`; an outage of the limiter.
     func count<Answer: Sendable>(
@@ -99,7 +98,7 @@ package struct TryCounter: StoreCaller {
         let both = try await self.ask { limiter, loop -> EventLoopFuture<Both> in
             let counted = limiter.allow(tries, cost: 1, on: loop)
             var isRefused = false
-            // Called immediately if the limiter answered without asking the store.
+            // Runs at once if the limiter answers without the store.
             counted.assumeIsolated().whenComplete { if (try? $0.get()) != .allowed { isRefused = true } }
             guard !isRefused else { return counted.map { ($0, nil) } }
             let done = work(loop).map { Result<Answer, any Error>.success($0) }.flatMapErrorThrowing { .failure($0) }

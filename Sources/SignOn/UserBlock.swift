@@ -1,11 +1,10 @@
 import Sessions
 package import Vocabulary
 
-/// A block that keeps a user from signing in, as a stored document. One document exists for each name of the user in
-/// the store, so that any of the names finds the block.
+/// A stored document that blocks a user from signing in. Each of the user's names has its own document.
 ///
-/// A block that an operator lifts stays in the store for a while, with an end that has passed. If a document is
-/// missing, the store has therefore lost it.
+/// A lifted block stays in the store for an hour, with its end in the past. If a block is missing earlier, the store
+/// has lost it.
 package struct UserBlock: Document, Hashable {
     package static var collection: String { "blocks" }
     package static var sizeLimit: Int { 16_384 }
@@ -13,11 +12,11 @@ package struct UserBlock: Document, Hashable {
 
     /// The user's id as the operator wrote it.
     package var subject: String
-    /// The provider's name in the settings. `nil` for the only provider without a name, and for an account.
+    /// The name of the user's provider. `nil` if the only provider has no name, or if `subject` is a linked account.
     package var provider: String?
-    /// All names of the user in the store that were blocked together. Lists show only the first name.
+    /// All names under which the user is blocked. Lists of blocks contain only the document of the first name.
     package var names: [String]
-    /// The time when the user may sign in again. `nil` if an operator has to lift the block.
+    /// The time when the user may sign in again. `nil` if the block lasts until an operator lifts it.
     package var until: UnixTime?
     /// The operator's note. `nil` if none exists.
     package var note: String?

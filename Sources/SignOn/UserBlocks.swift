@@ -6,11 +6,11 @@ package import Vocabulary
 
 /// Writes and finds the blocks of users (`UserBlock`).
 ///
-/// The store is asked for a block whenever a user signs in or presents a provider's own token. Requests with a session
-/// of the gateway need not ask, because a block also ends all sessions and tokens that the user has.
+/// A block is looked up when a user signs in or presents a provider's token. Requests with the gateway's own sessions
+/// need no lookup, because blocking a user also ends all sessions and tokens.
 ///
-/// Each gateway remembers all blocks. A failover or a restart may undo a write to the store, so a gateway that misses a
-/// block there writes it again, and applies it in the meantime.
+/// A failover or restart may lose a block from the store. Each gateway therefore remembers all blocks, applies them,
+/// and writes lost blocks again.
 package final class UserBlocks: DocumentReader, StoreCaller {
     private struct Memory {
         /// The last known block for each name. Names are compared byte by byte.
@@ -18,8 +18,8 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         /// The time when the blocks were last read. `nil` if they were never read.
         var readAt: UnixTime?
 
-        /// Returns whether the memory was compared with the store recently. Otherwise, another gateway may have lifted
-        /// a block and forgotten it since.
+        /// Returns whether the blocks were read in the last 15 minutes. An older memory may contain a block that
+        /// another gateway has lifted and deleted.
         func isRecent(at now: UnixTime) -> Bool { self.readAt.map { now.since($0) < .seconds(900) } ?? false }
 
         /// Stores a block unless a later one is known.
@@ -29,7 +29,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         }
     }
 
-    /// The time for which the store keeps a block after its end. No gateway uses its memory that long without a read.
+    /// How long the store keeps a block after its end. Longer than a gateway uses its memory without a read.
     private static let afterlife = Duration.seconds(3600)
     /// The maximum number of tries to write a block while other operators change it.
     private static let tries = 8
@@ -70,7 +70,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         if isBlocked { throw NotDone(.signInBlocked) }
     }
 
-    /// Returns the later one of the block in the store and the block that this gateway remembers.
+    /// Returns the newer of the stored block and the remembered block.
     private func latest(of name: String, _ stored: UserBlock?, at now: UnixTime) -> UserBlock? {
         let known = self.memory.withLock { $0.isRecent(at: now) ? $0.blocks[Array(name.utf8)] : nil }
         guard let known, let stored else { return known ?? stored }
@@ -101,7 +101,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         }
     }
 
-    /// Lifts the blocks under these names, and under all names that were blocked together with such a name.
+    /// Lifts the blocks under these names and under the other names of the blocked users (`UserBlock.names`).
     ///
     /// - Parameter name: The name of the operator.
     package func lift(_ names: [String], by name: String) async throws(NotDone) {
@@ -139,8 +139,8 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         return await self.restore(known, in: stored, at: now)
     }
 
-    /// Writes the blocks again that the store has lost since they were read or written here. The store may have lost
-    /// the ends of the users' sessions, too, so the ends are repeated.
+    /// Writes blocks again that the store has lost, and ends the users' sessions again, because the store may have lost
+    /// those ends, too.
     ///
     /// - Returns: False if a block could not be written.
     private func restore(
@@ -168,16 +168,16 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         block.until.map { $0.advanced(by: Self.afterlife) <= now } ?? false
     }
 
-    /// Deletes blocks that ended long ago. If an operator blocks the user again at this moment, the new block may be
-    /// deleted, but the gateway that wrote the block restores it.
+    /// Deletes blocks that ended long ago. A block that is renewed at this moment may be deleted, too. The gateway that
+    /// renewed the block then restores it.
     private func removePast(_ listed: [ListedDocument<UserBlock>], at now: UnixTime) async {
         for entry in listed where Self.isPast(entry.stored.record, at: now) {
             _ = try? await self.ask { store, loop in store.delete(Self.key(entry.id), on: loop) }
         }
     }
 
-    /// Writes the blocks again once a day while several secrets are in use, because the store names and seals a
-    /// document under the secret that was current when it was written.
+    /// Writes all blocks again, at most once a day, while several secrets are accepted. Documents under an older secret
+    /// would be lost with that secret.
     private func reseal(_ listed: [ListedDocument<UserBlock>], at now: UnixTime) async {
         guard self.follower.maySeal(now) else { return }
         self.follower.noteSealed(now)

@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Counts acts of one kind and results of rules. It uses the registry's lock, because acts are rare.
+/// Counts audit records of one kind and their rule results. Counting locks the metrics registry.
 package struct ActCounters: Sendable {
     private let metrics: MetricsRegistry
     private let countAct: @Sendable (AuditRecord) -> Void
@@ -46,13 +46,13 @@ package struct ActCounters: Sendable {
             .socialRefused, .socialReplayed, .signInBlocked, .signInNotAllowed, .proofMissing, .proofOtherKey,
             .ruleDenied,
         ]
-        // `authorized` is left out, because a code is counted when it is redeemed.
+        // `authorized` is left out. Its code is counted when the client redeems it.
         let acts = TokenAct.allCases.filter { $0 != .authorized }.map(\.rawValue)
         let increment = Self.counters(of: MetricNames.tokens, in: metrics, acts: acts, refusals)
         return ActCounters(metrics: metrics) { record in
             guard case .token(let act, let refusal) = record.act else { return }
             increment(act.rawValue, refusal)
-            // No session record reports this sign-in, because the user signed in with a provider's native SDK.
+            // A sign-in with a provider's native SDK has no other audit record.
             guard act == .socialExchanged, let realm = record.realm else { return }
             metrics.countSignIn(at: realm, refusal?.rawValue ?? "ok")
         }

@@ -2,16 +2,16 @@ package import Observability
 package import Sessions
 package import Vocabulary
 
-/// An act for the audit stream and the metrics, done or refused.
+/// An event of sign-on for the audit stream and the metrics.
 package enum AuditAct: Sendable, Equatable {
-    /// An event of a session that a browser or a native app presents.
+    /// An event of a browser session or of a native session.
     case session(SessionAct, Session.Kind)
     case handoff(HandoffAct)
     case ticket(TicketAct)
-    /// - Parameter refusal: Why the act was refused. `nil` if it was done.
+    /// - Parameter refusal: The reason for the refusal. `nil` if the act succeeded.
     case token(TokenAct, refusal: Reason? = nil)
 
-    /// The reason of a refusal or of a question to the user. `nil` if the act is neither.
+    /// The reason for a refusal, or for asking the user to confirm. `nil` for other acts.
     package var reason: Reason? {
         switch self {
         case .session(.refused(let reason), _), .session(.denied(let reason), _), .handoff(.mintRefused(let reason)),
@@ -23,14 +23,14 @@ package enum AuditAct: Sendable, Equatable {
     }
 }
 
-/// A sign-in, a sign-out, or a refusal of either.
+/// A sign-in, a sign-out, or a request that was refused.
 package enum SessionAct: Sendable, Equatable {
     case signedIn
-    /// The rules accepted a sign-in whose session begins later. That session gets its own record.
+    /// The rules accepted a sign-in. Its session begins later and gets its own record.
     case judged
     case refused(Reason)
     case signedOut
-    /// The gateway denied a request that another site may have caused, or cookies that another site may have planted.
+    /// A request was denied: cross-site, with ambiguous cookies, with an invalid logout token, or with replayed codes.
     case denied(Reason)
 }
 
@@ -38,20 +38,20 @@ package enum SessionAct: Sendable, Equatable {
 package enum HandoffAct: Sendable, Equatable {
     case minted
     case mintRefused(Reason)
-    /// The store could not keep the token, and nothing was handed out.
+    /// The store could not save the token. The client got an error.
     case mintUnavailable
-    /// The user is asked to confirm the token. The token is unchanged. The reason is `nil` if users are always asked.
+    /// The user is asked to confirm the token. The reason is `nil` if the settings always ask.
     case asked(Reason?)
     case signedIn
-    /// The token is used up. The browser keeps its own, better session of the token's user.
+    /// The token was used up, but the browser kept its existing session of the token's user.
     case sessionStays
-    /// The browser that the token signed in, or that used the token up, repeats its navigation.
+    /// The browser repeated a navigation whose token it had already used up.
     case repeated
     case refused(Reason)
-    /// The store could not answer, and the token is unchanged.
+    /// The store did not answer.
     case unavailable
 
-    /// The result under which metrics count the act.
+    /// The result label of the act in the metrics.
     package var result: TransferTokenResult {
         switch self {
         case .minted: .minted
@@ -78,13 +78,13 @@ package enum TicketAct: Sendable, Equatable {
     case issued
     /// The ticket created a session.
     case used
-    /// The ticket is used up, and the browser keeps its own session of the ticket's sign-in.
+    /// The ticket was used up, but the browser kept its existing session from the ticket's sign-in.
     case sessionStays
     case refused(Reason)
     /// The store could not answer.
     case unavailable
 
-    /// The result under which metrics count the act.
+    /// The result label of the act in the metrics.
     var result: HostTicketResult {
         switch self {
         case .issued: .issued
@@ -99,13 +99,13 @@ package enum TicketAct: Sendable, Equatable {
     }
 }
 
-/// An action of an OAuth client, or the grant that the client presents.
+/// A request of an OAuth client, named in metrics and audit records by its grant type or kind.
 package enum TokenAct: String, Sendable, CaseIterable {
     case redeemed = "authorization_code"
     case refreshed = "refresh_token"
     case exchanged = "token_exchange"
     case socialExchanged = "native_social"
     case revoked
-    /// The browser's own session answered an authorization request without asking the user.
+    /// The browser's session answered an authorization request without asking the user.
     case authorized = "authorization_request"
 }

@@ -6,8 +6,8 @@ import Settings
 import Vocabulary
 
 extension AuditRecord {
-    /// The record as lines of the audit stream, with the act last (a `judged` act is left out). Empty if the store
-    /// could not answer.
+    /// The audit events of the record, with the act itself last. A `judged` act has only events of dry runs. Empty if
+    /// the store could not answer.
     package var auditEvents: [AuditEvent] {
         guard let act = self.auditEvent else { return [] }
         var events: [AuditEvent] = []
@@ -30,7 +30,7 @@ extension AuditRecord {
         return refusal?.rawValue ?? act.rawValue
     }
 
-    /// The event of the act itself. `nil` if the store could not answer.
+    /// The event of the act. `nil` if the store could not answer.
     package var auditEvent: AuditEvent? {
         guard let kind = self.kind else { return nil }
         var event = AuditEvent(
@@ -86,7 +86,7 @@ extension AuditRecord {
         }
     }
 
-    /// Auth0's event code. `nil` if Auth0 has no such event, for example for a browser that repeats its navigation.
+    /// Auth0's log event code. `nil` if Auth0 has no such event.
     package var code: AuditEvent.Code? {
         switch self.act {
         case .session(.signedIn, let kind), .session(.judged, let kind):
@@ -123,9 +123,9 @@ extension AuditRecord {
         }
     }
 
-    /// The sentence in Auth0's log for a refused transfer token. Log filters search for it. `nil` if Auth0 has none.
+    /// Auth0's log sentence for a refused transfer token, because log filters search for it. `nil` if Auth0 has none
     /// (auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx, "Session transfer validation warning
-    /// logs".)
+    /// logs").
     private var description: String? {
         guard case .handoff(.refused(let reason)) = self.act else { return nil }
         switch reason {

@@ -3,8 +3,8 @@ package import Rules
 package import Sessions
 package import Vocabulary
 
-/// One act of signing users on, for the audit stream and the metrics. It contains no tokens or keys, and nothing that
-/// users type, because users may type passwords into the wrong field.
+/// One act of sign-on for the audit stream and the metrics. It contains no tokens, no keys, and no text that a user
+/// typed, because users may type passwords into the wrong field.
 package struct AuditRecord: Sendable, Equatable {
     package var act: AuditAct
 
@@ -13,7 +13,7 @@ package struct AuditRecord: Sendable, Equatable {
     package var requestID: String
     /// The device that made the request.
     package var device: DeviceFacts
-    /// The public authority of the host of the request.
+    /// The public authority (`host[:port]`) that received the request.
     package var host: String?
     /// The client that made the request.
     package var clientID: String?
@@ -21,39 +21,38 @@ package struct AuditRecord: Sendable, Equatable {
     // MARK: Whose session
 
     package var subject: String?
-    /// The account that was tried (`AccountNames`), whether or not it exists. The record of a successful sign-in
-    /// contains both the account and the subject.
+    /// The keyed hash of the identifier that the user tried (`AccountNames`), whether or not the account exists.
     package var account: String?
-    /// The subject of the actor who acts for the user. `nil` if nobody acts for the user.
+    /// The subject of the person who acts for the user. `nil` if nobody acts for the user.
     package var actor: String?
     /// The public id of the session that began, ended, or was used.
     package var sessionID: String?
-    /// The name of the session's token in the logs.
+    /// The session's fingerprint in logs.
     package var fingerprint: Fingerprint?
-    /// The name in the logs of the transfer token, ticket or code, or of the refresh token's family.
+    /// The fingerprint in logs of the transfer token, ticket or code, or of the refresh token's family.
     package var tokenFingerprint: Fingerprint?
-    /// The public id of the session from which the transfer token or ticket was made.
+    /// The public id of the session from which the transfer token or ticket was issued.
     package var parentSessionID: String?
-    /// The public id of the browser's previous session, if the act ended it.
+    /// The public id of the browser's previous session. `nil` unless the act ended that session.
     package var endedSessionID: String?
-    /// The number of other sessions that ended with the session.
+    /// The number of other sessions that ended together with the session.
     package var cascaded = 0
-    /// The absolute expiry of the session that began.
+    /// The absolute expiry of the new session.
     package var expiresAt: UnixTime?
-    /// The idle timeout of the session that began.
+    /// The idle timeout of the new session.
     package var idleLifetime: Duration?
 
     // MARK: Why and how
 
     /// The results of the operator's rules.
     package var rules: [RuleFinding] = []
-    /// An error code of the provider, or the check that failed.
+    /// The provider's error code, or the name of the check that failed.
     package var detail: String?
-    /// The name of the provider at which the user signed in with the browser.
+    /// The provider's own name (the issuer for OpenID Connect).
     package var provider: String?
-    /// The name of the user's provider in the settings, also for a failed sign-in. `nil` if the subject has it.
+    /// The name of the user's realm. `nil` if the subject contains it.
     package var realm: String?
-    /// The reason why the session ended, if the act is a sign-out.
+    /// The reason for a sign-out.
     package var cause = Reason.sessionSignedOut
 
     // MARK: Tokens
@@ -63,45 +62,46 @@ package struct AuditRecord: Sendable, Equatable {
     /// The audience that the OAuth client requested.
     package var wantedAudience: String?
     package var scopes: [String] = []
-    /// True if the access token is only used to mint a session-transfer token, not handed out. Rules at `mint` apply.
+    /// True if the access token only serves to mint a session-transfer token. Rules at `mint` apply, not at `exchange`.
     var isForTransfer = false
 
     // MARK: Transfer tokens and tickets
 
-    /// The public authority of the only host on which the transfer token or ticket is valid.
+    /// The only host (`host[:port]`) on which the transfer token or ticket is valid. `nil` if it is valid on every
+    /// host.
     package var validHost: String?
     package var transport: HandoffTransport?
-    /// The native client for which the token was minted, and the device of this client.
+    /// The native client that minted the token, and its device.
     package var mintedClientID: String?
     package var mintedDevice: DeviceFacts?
-    /// The age of the token when it was judged.
+    /// The age of the token when it was presented.
     package var age: Duration?
-    /// The countries (ISO 3166-1) of the requesting device and of the device for which the token was minted. `nil` if
-    /// unknown. The journal looks up the countries.
+    /// The countries (ISO 3166-1) of the requesting device and of the minting device. Set by `locating`. `nil` if
+    /// unknown.
     package var country: String?
     package var mintedCountry: String?
-    /// The device that used the token first, if the act is a replay or completes an attempt whose answer was lost.
+    /// The device that used the token first. Set for a replay, and for an attempt that is repeated after a lost answer.
     package var firstDevice: DeviceFacts?
-    /// The binding that was checked. `nil` if an earlier check decided.
+    /// The binding mode that was checked. `nil` if an earlier check failed.
     package var binding: BindingMode?
-    /// The mismatch that a dry run let pass.
+    /// The binding mismatch that a dry run ignored.
     package var passedInDryRun: Reason?
-    /// The binding check for the access log and the metrics. `nil` if no binding was checked.
+    /// The binding check for metrics and access log. `nil` if no binding was checked.
     var judgedBinding: JudgedBinding? {
         guard let mode = self.binding, mode != .none else { return nil }
         let mismatch = JudgedBinding.Outcome(self.passedInDryRun ?? self.reason)
         let isAccepted = self.passedInDryRun != nil && mismatch == .mismatch
         return JudgedBinding(mode: mode, outcome: isAccepted ? .dryRun : mismatch ?? .match)
     }
-    /// The reason of the earlier refusal that burned the token.
+    /// The reason why an earlier attempt burned the token.
     package var burnedFor: Reason?
-    /// True if this refusal burned the token.
+    /// True if this attempt burned the token.
     package var burns = false
-    /// True if the user was asked about the token and confirmed it.
+    /// True if the user confirmed the token.
     package var isConfirmed = false
-    /// True if the browser already had a session, so that the sign-in was silent or changed the user.
+    /// True if the browser already had a session.
     package var hadSession = false
-    /// True if the web session that was made from the token was also ended (`on_replay: revoke_derived`).
+    /// True if the replay ended the web session that was made from the token (`on_replay: revoke_derived`).
     package var revokedDerived = false
 
     /// Records the session of the act.
@@ -115,7 +115,7 @@ package struct AuditRecord: Sendable, Equatable {
         self.idleLifetime = session.idleLifetime
     }
 
-    /// Records the session of an OAuth client's token.
+    /// Records the session to which an OAuth client's token belongs.
     mutating func note(_ session: Session, audience: String?) {
         self.subject = session.subject
         self.realm = session.identity.realm.name
@@ -124,13 +124,13 @@ package struct AuditRecord: Sendable, Equatable {
         self.audience = audience
     }
 
-    /// Records the session of an OAuth client's token, with the fingerprint of the stored session.
+    /// Records the session to which an OAuth client's token belongs, with its fingerprint.
     mutating func note(_ stored: NewSession, audience: String?) {
         self.note(stored.session, audience: audience)
         self.fingerprint = stored.key.fingerprint
     }
 
-    /// Records the native session from which a transfer token is to be minted.
+    /// Records the native session from which a client mints a transfer token.
     mutating func note(mintedFrom parent: Session) {
         self.subject = parent.subject
         self.realm = parent.identity.realm.name
@@ -139,7 +139,7 @@ package struct AuditRecord: Sendable, Equatable {
         self.actor = parent.actor
     }
 
-    /// Records the user and the device for which the transfer token was minted.
+    /// Records the user, the client and the device of a transfer token.
     mutating func note(_ token: TransferToken) {
         self.subject = token.parent.subject
         self.realm = token.parent.identity.realm.name
@@ -150,20 +150,20 @@ package struct AuditRecord: Sendable, Equatable {
         self.actor = token.actor
     }
 
-    /// Records that an OAuth client got no token, and why.
+    /// Records why an OAuth client got no token.
     mutating func refuse(_ reason: Reason) {
         if case .token(let act, _) = self.act { self.act = .token(act, refusal: reason) }
     }
 
-    /// The reason of a refusal, of a sign-out, or of a question to the user. `nil` for any other act.
+    /// The reason for a refusal, for a sign-out, or for asking the user to confirm. `nil` for other acts.
     package var reason: Reason? {
         if case .session(.signedOut, _) = self.act { return self.cause }
         return self.act.reason
     }
 
-    /// Returns this record with the countries of its devices, from the database that rules also use.
+    /// Returns this record with the countries of its devices.
     ///
-    /// - Parameter places: The database. `nil` if nothing is looked up.
+    /// - Parameter places: The database. `nil` to look up nothing.
     package func locating(_ places: GeoDirectory?) -> AuditRecord {
         guard let places else { return self }
         var record = self

@@ -3,7 +3,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The counters of session-transfer tokens, each registered once.
+/// The counters of session-transfer tokens.
 struct HandoffCounters: Sendable {
     private let metrics: MetricsRegistry
     private let results: [TransferTokenResult: CounterID]
@@ -11,7 +11,7 @@ struct HandoffCounters: Sendable {
     private let wouldReject: [BindingMode: CounterID]
     private let redeemed: [HandoffTransport: CounterID]
     private let age: HistogramID
-    /// Counters by client and by reason. A counter is exported once its client or reason has occurred.
+    /// Minted tokens by client, and refused tokens by reason. Each series appears with its first event.
     private let minted: CounterMemory<String>
     private let rejected: CounterMemory<Reason>
 
@@ -53,7 +53,7 @@ struct HandoffCounters: Sendable {
         if record.passedInDryRun != nil, let id = self.wouldReject[binding.mode] { self.metrics.increment(id) }
     }
 
-    /// Counts which clients mint, how tokens arrive and at what age, and why tokens are refused.
+    /// Counts minted tokens by client, redeemed tokens by transport and age, and refused tokens by reason.
     private func countOutcome(_ act: HandoffAct, of record: AuditRecord) {
         switch act {
         case .minted:

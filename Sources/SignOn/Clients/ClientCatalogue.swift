@@ -1,11 +1,11 @@
 package import Settings
 package import Vocabulary
 
-/// A change of a client, read from the store, with the secret unsealed.
+/// A client's change at run time, as read from the store, with the unsealed secret.
 package struct RuntimeClient: Sendable, Equatable {
     package var patch: JSONValue
     package var isDeleted: Bool
-    /// The secret that the client got at run time. `nil` if the client has its secret from the file or has no secret.
+    /// The client's secret set at run time. `nil` if the client has no secret or only the file's secret.
     package var secret: Secret?
     package var marks: [ClientChange.Mark]
 
@@ -16,11 +16,11 @@ package struct RuntimeClient: Sendable, Equatable {
         self.marks = marks
     }
 
-    /// The creation time of a client created at run time. Earlier tokens belong to a previous client of this id.
+    /// The creation time of a client that was created at run time. Tokens from before belong to an earlier client.
     var beginning: UnixTime? { self.isDeleted ? nil : self.marks.first { $0.path == ClientChange.whole }?.at }
 
-    /// Returns the client that results from the change. `nil` if the change deletes the client, or if the file no
-    /// longer has the client that the change modifies.
+    /// Returns the changed client. `nil` if the change deletes the client, or changes a client that the file no longer
+    /// has.
     func definition(of id: String, in base: ClientBase) -> ClientDefinition? {
         guard !self.isDeleted, base.definitions[id] != nil || self.patch["client_id"] != nil else { return nil }
         let written = base.definitions[id] ?? ["client_id": .string(id)]
@@ -32,30 +32,30 @@ package struct RuntimeClient: Sendable, Equatable {
 package struct ListedClient: Sendable {
     /// A member whose value differs from the file.
     package struct Drift: Sendable, Equatable {
-        /// The path of the member. Empty for the whole client if the file does not have the client.
+        /// The path of the member. Empty if the file does not have the client at all.
         package let path: String
-        /// The time and author of the change. `nil` if the file changed afterwards.
+        /// The time and author of the change. `nil` if the difference comes from a later change of the file.
         package let mark: ClientChange.Mark?
     }
 
     package let id: String
-    /// Auth0's object without secrets: the written members, and defaults for all members that are not written.
+    /// Auth0's client object without secrets, with defaults for the members that were not set.
     package let members: JSONValue
-    /// The object with only the written members.
+    /// The client object without defaults.
     package let written: JSONValue
-    /// The secret that the client got at run time. `nil` if the client got none.
+    /// The secret set at run time. `nil` if none was set.
     package let secret: Secret?
     package let isInFile: Bool
     package let drift: [Drift]
-    /// The reason why the gateway does not use this client. `nil` if the client is in use.
+    /// The reason why the gateway ignores this client. `nil` if the client is in use.
     package let fault: ClientFault?
 }
 
-/// The clients of the file and the changes at run time, at one moment, for operators to list and change.
+/// A snapshot of the clients in the file and of their changes at run time, for the operators' API.
 package struct ClientCatalogue: Sendable {
     package let base: ClientBase
     package let changes: [String: RuntimeClient]
-    /// The clients that the gateway does not use, because with their changes they would be invalid in the file.
+    /// The clients that the gateway ignores, because their changes make them invalid, with the reasons.
     package let withheld: [String: ClientFault]
 
     /// Every client that is not deleted, sorted by id.
@@ -63,7 +63,7 @@ package struct ClientCatalogue: Sendable {
         Set(self.base.ids).union(self.changes.keys).sorted().compactMap(self.client)
     }
 
-    /// The clients of the file that were deleted at run time, with the time and author.
+    /// The clients in the file that were deleted at run time, with the time and author.
     package var deleted: [(id: String, mark: ClientChange.Mark?)] {
         self.base.ids.sorted().compactMap { id in
             guard let change = self.changes[id], change.isDeleted else { return nil }
@@ -71,7 +71,7 @@ package struct ClientCatalogue: Sendable {
         }
     }
 
-    /// Returns the client with exactly this id. `nil` if the client does not exist or was deleted.
+    /// Returns the client with exactly this id. `nil` if there is none or it was deleted.
     package func client(_ id: String) -> ListedClient? {
         let change = self.changes[id]
         let file = self.base.definitions[id]
@@ -87,7 +87,7 @@ package struct ClientCatalogue: Sendable {
         )
     }
 
-    /// Returns the object with defaults for the members that are not written.
+    /// Returns the client object with defaults for members that were not set.
     package func complete(_ written: JSONValue, id: String, hasSecret: Bool) -> JSONValue {
         let complete = LogoutURLMember.shown(self.base.defaults.merged(with: written))
         let type = written["app_type"]?.string ?? ""

@@ -2,13 +2,13 @@ package import Cryptography
 import Sessions
 package import Vocabulary
 
-/// The difference between one client at run time and in the file, as a stored document that every gateway follows.
+/// A stored document with one client's change at run time. Every gateway applies it to the client of the file.
 package struct ClientChange: Document {
     package static var collection: String { "clients" }
-    /// The maximum number of clients with changes, because the store keeps the directory of all documents in one value.
+    /// The maximum number of changed clients, because the store lists all documents in one value.
     package static var countLimit: Int { 1000 }
 
-    /// The time and author of a member's last change.
+    /// The time and author of a member's last change at run time.
     package struct Mark: Sendable, Equatable {
         package var path: String
         package var at: UnixTime
@@ -16,17 +16,16 @@ package struct ClientChange: Document {
         package var by: String
     }
 
-    /// The path of the mark of a client that was created or deleted. Earlier tokens of this client id have ended.
+    /// The path of the mark for the creation or deletion of a client. Tokens issued before the mark have ended.
     package static let whole = ""
     /// The path of the mark of the secret.
     package static let secretPath = "client_secret"
 
-    /// A merge patch (RFC 7396) to the client of the file, or to an empty object if the file has no such client.
+    /// A merge patch (RFC 7396) to the client in the file, or to an empty object if the client is not in the file.
     package var patch: JSONValue
     package var isDeleted: Bool
     package var marks: [Mark]
-    /// The client's secret, or an empty text, sealed so that the store cannot read it. The gateway can tell which of
-    /// its own secrets sealed the text.
+    /// The client's secret, sealed so that the store cannot read it. An empty text if the client has none.
     let sealed: [UInt8]
 
     private static let version: UInt8 = 1

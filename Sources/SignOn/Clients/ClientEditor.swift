@@ -3,32 +3,32 @@ import Sessions
 import Settings
 package import Vocabulary
 
-/// Changes clients at run time, for operators. Each change passes the checks of the file before it is written.
+/// Changes clients at run time, for operators. Each change passes the checks of the settings file first.
 package struct ClientEditor: Sendable {
     /// The result of a change.
     package struct Outcome: Sendable {
         package let client: ListedClient
         /// The paths of the members whose value changed.
         package let changed: [String]
-        /// The secret that was generated for the client, to be shown once.
+        /// The generated secret, to be shown once. `nil` if none was generated.
         package let generated: Secret?
     }
 
-    /// The maximum number of times that a change is tried if other gateways change the client at the same time.
+    /// The maximum number of tries while other gateways change the client.
     private static let tries = 8
-    /// Members that a patch does not store: the secret, and the object in which the gateway describes the client.
+    /// Members that are not stored in a patch: the secret, and the gateway's own description of the client.
     private static let ownMembers = ["client_secret", "sallyport"]
 
     private let overlay: ClientOverlay
     private let registry: @Sendable () -> ClientRegistry
 
-    /// - Parameter registry: Returns the registry in use. A reload replaces the registry.
+    /// - Parameter registry: Returns the current registry, because a reload replaces it.
     package init(overlay: ClientOverlay, registry: @escaping @Sendable () -> ClientRegistry) {
         self.overlay = overlay
         self.registry = registry
     }
 
-    /// The clients as this gateway uses them.
+    /// The clients that this gateway uses now.
     package var catalogue: ClientCatalogue { self.registry().catalogue }
 
     // MARK: Changes
@@ -36,14 +36,14 @@ package struct ClientEditor: Sendable {
     /// Creates a client. Fails with `client.exists`, or with `client.invalid` and the fault.
     ///
     /// - Parameters:
-    ///   - members: Auth0's object. If `client_id` is missing, one is generated. If `client_secret` is missing, one is
-    ///     generated unless the client is public.
+    ///   - members: Auth0's client object. A missing `client_id` is generated. A missing `client_secret` is generated
+    ///     unless the client is public.
     ///   - name: The name of the operator.
     package func create(_ members: JSONValue, by name: String) async throws(NotDone) -> Outcome {
         let id = members["client_id"]?.string ?? Random.base64URL(24)
         let members = try LogoutURLMember.read(members, of: id)
         var request = JSONValue.object([:]).merged(with: members.without(Self.ownMembers))
-        // An id that is not a string stays in the request, so that the check of `client_id` rejects it.
+        // An id that is not a string stays in the request, so that the client check rejects it.
         if request["client_id"] == nil { request = request.merged(with: ["client_id": .string(id)]) }
         let given = try self.secret(in: members, id: id)
         let generated = given == nil && Self.mayHaveSecret(request) ? Secret(Array(Random.base64URL(48).utf8)) : nil
@@ -53,7 +53,7 @@ package struct ClientEditor: Sendable {
         }
     }
 
-    /// Changes members of a client by a merge patch (RFC 7396). Fails with `client.unknown` or `client.invalid`.
+    /// Applies a merge patch (RFC 7396) to a client. Fails with `client.unknown` or `client.invalid`.
     package func update(_ id: String, _ patch: JSONValue, by name: String) async throws(NotDone) -> Outcome {
         if patch.removes("client_id") || patch["client_id"].map({ $0 != .string(id) }) == true {
             throw NotDone(
@@ -84,14 +84,14 @@ package struct ClientEditor: Sendable {
             }
             let members = present.members.merged(with: patch.without(Self.ownMembers))
             var secret = isReset ? nil : given ?? present.secret
-            // A client that may have no secret loses the secret made at run time. If the file has a secret for this
-            // client, the check of the whole client rejects the change.
+            // A client that may have no secret loses the one set at run time. If the file has a secret for it, `judged`
+            // rejects the change.
             if given == nil, !Self.mayHaveSecret(members) { secret = nil }
             return Wanted(members: members, secret: secret)
         }
     }
 
-    /// Deletes a client. A client of the file stays deleted until it is created again. Fails with `client.unknown`.
+    /// Deletes a client, even if the file has it. Fails with `client.unknown`.
     package func delete(_ id: String, by name: String) async throws(NotDone) -> Outcome {
         try await self.change(id, by: name, generated: nil) { (_, present) throws(NotDone) in
             guard present != nil else { throw NotDone(.clientUnknown) }
@@ -106,7 +106,7 @@ package struct ClientEditor: Sendable {
         var secret: Secret?
     }
 
-    /// Changes a client to the state that `decide` returns for its present state. Deletes it if that state is `nil`.
+    /// Changes a client to the state that `decide` returns. If `decide` returns `nil`, deletes the client.
     private func change(
         _ id: String,
         by name: String,
@@ -132,7 +132,8 @@ package struct ClientEditor: Sendable {
         throw NotDone(.storeUnavailable)
     }
 
-    /// Returns the checked change that leads to the wanted client. `nil` if the file alone defines the wanted client.
+    /// Returns the checked change to write. `nil` if no change is needed, because the file alone gives the wanted
+    /// client.
     private func judged(
         _ wanted: Wanted?,
         _ id: String,
@@ -163,20 +164,20 @@ package struct ClientEditor: Sendable {
             next.marks = [mark]
             return isInFile ? next : nil
         }
-        // A client of the file that was deleted and created again keeps its change, even if the change equals the file.
+        // A client of the file that was deleted and created again keeps its creation mark, even with the file's values.
         let isMade = !isInFile || standing?.isDeleted == true || standing?.beginning != nil
         if !isMade, next.patch == [:], next.secret == nil { return nil }
         next.marks = Self.marks(of: next, standing, mark, isMade: isMade)
         return next
     }
 
-    /// Returns the patch from the client of the file to `members`, without members that have their default value.
+    /// Returns the merge patch from the file's client to `members`, without default values.
     private static func patch(from file: JSONValue?, to members: JSONValue, _ defaults: JSONValue) -> JSONValue {
         guard let file else { return members }
         return file.patch(to: members).without(defaultsOf: defaults.merged(with: file))
     }
 
-    /// Returns a mark for each member that the change sets. A member that keeps its value keeps its mark.
+    /// Returns a mark for each changed member. If its value was already set, the member keeps its earlier mark.
     ///
     /// - Parameter isMade: Whether the client was created at run time.
     private static func marks(
@@ -231,7 +232,7 @@ package struct ClientEditor: Sendable {
 
     // MARK: Secrets
 
-    /// Returns the secret that the operator sets. `nil` if the operator sets none or resets it to the file's secret.
+    /// Returns the secret that the operator sets. `nil` if the request has none, or resets the secret to the file's.
     private func secret(in members: JSONValue, id: String) throws(NotDone) -> Secret? {
         switch members["client_secret"] {
         case nil: return nil
@@ -249,7 +250,7 @@ package struct ClientEditor: Sendable {
         }
     }
 
-    /// Returns whether the client can have a secret. A secret in a public app is known to everybody (RFC 8252 8.5).
+    /// Returns whether the client may have a secret. An app cannot keep one (RFC 8252 8.5).
     private static func mayHaveSecret(_ members: JSONValue) -> Bool {
         !["native", "spa"].contains(members["app_type"]?.string ?? "")
             && !["none", "private_key_jwt"].contains(members["token_endpoint_auth_method"]?.string ?? "")

@@ -5,16 +5,16 @@ package import Settings
 import Synchronization
 package import Vocabulary
 
-/// Follows the changes of clients in the store and gives them to the registries of this process. It reads when the
-/// store reports a change, and every minute in case a report is lost. If the store fails, the last changes stay in use.
+/// Reads the clients' changes from the store and passes them to the registries of this process. Reads after each
+/// reported change and once a minute. If a read fails, the last known changes stay in use.
 package final class ClientOverlay: DocumentReader, StoreCaller {
     /// A notice for operators.
     package enum Notice: Sendable, Hashable {
-        /// The changes cannot be read. The last changes that were read stay in use.
+        /// The changes cannot be read. The last known changes stay in use.
         case unreadable
         /// The changes can be read again.
         case readable
-        /// The gateway does not use a client, because the changed client would be invalid in the file.
+        /// The gateway ignores a client, because its change makes it invalid.
         case withheld(id: String, fault: String)
     }
 
@@ -22,14 +22,14 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         weak var registry: ClientRegistry?
     }
 
-    /// Called with the invalidations for clients that were removed or created anew.
+    /// Called with the invalidations for clients that were deleted or created again.
     package typealias Adopter = @Sendable (_ losses: [Invalidation]) async -> Void
 
     private struct State: Sendable {
         var changes: [String: RuntimeClient] = [:]
         var members: [Member] = []
         var adopters: [Adopter] = []
-        /// The time when each client was last found to be missing from the file, by id.
+        /// When clients were last removed from the file, by client id.
         var departures: [String: UnixTime] = [:]
         var hasRead = false
         var isUnreadable = false
@@ -45,7 +45,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - clock: The clock that all gateways of the store share.
+    ///   - clock: The clock of all gateways that share the store.
     ///   - report: Called once for each notice, on any thread.
     package init(
         store: any DocumentStore,
@@ -64,7 +64,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     // MARK: Registries
 
-    /// Gives the present and all later changes to the registry. This object does not retain the registry.
+    /// Gives the registry the current changes and all later ones. The registry is held weakly.
     package func attach(_ registry: ClientRegistry) {
         let state = self.state.withLock { state in
             state.members.removeAll { $0.registry == nil }
@@ -74,9 +74,9 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         registry.adopt(state.changes, departures: state.departures, isComplete: state.hasRead)
     }
 
-    /// Notes that clients have left the file. Everything issued to them so far has ended, even if a client comes back.
+    /// Notes which clients were removed from the file. Their tokens have ended, even if the clients come back.
     ///
-    /// - Parameter former: The ids of the clients that the file had before.
+    /// - Parameter former: The ids of the clients in the previous file.
     package func noteDepartures(of former: [String], from base: ClientBase) {
         let now = self.clock.now()
         self.state.withLock { state in
@@ -84,16 +84,16 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         }
     }
 
-    /// Calls `adopter` whenever the snapshots of the registries have changed. `adopter` returns when every event loop
-    /// uses the snapshots and knows what has ended because of the change.
+    /// Calls `adopter` after each change. `adopter` must return only when every event loop uses the new snapshots and
+    /// knows the invalidations.
     package func notify(_ adopter: @escaping Adopter) {
         self.state.withLock { $0.adopters.append(adopter) }
     }
 
-    /// Whether the changes were read at least once.
+    /// Whether the changes have been read at least once.
     package var hasRead: Bool { self.state.withLock { $0.hasRead } }
 
-    /// Whether the last attempt to read the store failed.
+    /// Whether the last read failed.
     package var isUnreadable: Bool { self.state.withLock { $0.isUnreadable } }
 
     // MARK: Life
@@ -144,13 +144,13 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     // MARK: The store
 
-    /// A stored change, with the version that a writer must pass.
+    /// A stored change, with the version for replacing it.
     struct Standing: Sendable {
         let client: RuntimeClient
         let version: RecordVersion
     }
 
-    /// Returns every change in the store. `nil` if the store cannot be read.
+    /// Returns all changes in the store. `nil` if the store cannot be read.
     private func read() async -> [String: RuntimeClient]? {
         do {
             let listed = try await self.ask { store, loop in store.documents(of: ClientChange.self, on: loop) }
@@ -171,28 +171,28 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         }
     }
 
-    /// Seals documents again that an older secret sealed, so that they are not lost when that secret is removed.
+    /// Seals changes again that an older secret has sealed. Otherwise, removing that secret would lose them.
     private func reseal(_ listed: [ListedDocument<ClientChange>]) async {
         let now = self.clock.now()
         guard self.follower.maySeal(now) else { return }
         self.follower.noteSealed(now)
         for entry in listed where !self.ring.isCurrent(entry.stored.record.sealed) {
-            // The change is valid even if writing fails. A later read seals it.
+            // If writing fails, the change stays valid, and a later read tries again.
             guard let client = try? self.opened(entry.stored.record, id: entry.id) else { continue }
             _ = try? await self.put(client, id: entry.id, judged: entry.stored.version)
         }
     }
 
-    /// Returns the change of one client, read directly from the store. `nil` if the client has no change.
+    /// Reads one client's change from the store. `nil` if the client has no change.
     func standing(_ id: String) async throws(NotDone) -> Standing? {
         let stored = try await self.ask { store, loop in store.document(id, as: ClientChange.self, on: loop) }
         guard let stored else { return nil }
         return Standing(client: try self.opened(stored.record, id: id), version: stored.version)
     }
 
-    /// Writes the change. Returns false if the stored version is no longer `judged`.
+    /// Writes a change. Returns false if another gateway has changed the client since version `judged` was read.
     ///
-    /// - Throws: `client.invalid` if the change is too large.
+    /// - Throws: `client.invalid` if the change is too large; an outage of the store.
     func put(_ client: RuntimeClient, id: String, judged: RecordVersion?) async throws(NotDone) -> Bool {
         let change = ClientChange(client, id: id, ring: self.ring)
         let attempt = AttemptID(value: Random.base64URL(16))
@@ -214,7 +214,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         } == .done
     }
 
-    /// Deletes the change of a client, so that the file alone defines the client.
+    /// Deletes a client's change, so that only the file defines the client.
     func forget(_ id: String) async throws(NotDone) {
         _ = try await self.ask { store, loop in
             store.delete(DocumentKey(collection: ClientChange.collection, id: id), on: loop)
@@ -225,6 +225,6 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 }
 
 extension NotDone {
-    /// Creates the error for a change that would make the client invalid in the file.
+    /// Creates the `client.invalid` error for a fault.
     package init(_ fault: ClientFault) { self.init(.clientInvalid, text: fault.sentence) }
 }

@@ -3,42 +3,41 @@ package import Settings
 import Synchronization
 package import Vocabulary
 
-/// The source of snapshots of the OAuth clients. Each configuration has one registry, shared by the request path, the
-/// token endpoint, and all event loops.
+/// The OAuth clients of one configuration: the clients of the file with their changes at run time. All event loops and
+/// endpoints share one registry.
 ///
-/// The clients are those in the file, overlaid with the changes at run time. Readers keep the registry. They keep a
-/// client or a snapshot only for one request, so that all readers see a change at once. An event loop keeps its own
-/// snapshot, and never waits for the registry's lock. Every change replaces the snapshot.
+/// Keep the registry, but use a client or a snapshot only for one request, so that changes apply at once. The request
+/// path uses snapshots of its event loop and never waits for the registry's lock.
 package final class ClientRegistry: Sendable {
     private struct State: Sendable {
         var snapshot: ClientSnapshot
-        /// The snapshot for each list of providers that share hosts.
+        /// The snapshot for each group of providers.
         var byGroup: [[String]: ClientSnapshot]
         var catalogue: ClientCatalogue
     }
 
     package let base: ClientBase
     private let file: [ClientSettings]
-    /// The lists of providers that share hosts.
+    /// The groups of providers that share hosts.
     private let groups: [[String]]
     private let state: Mutex<State>
-    /// If this registry is a view: the registry behind it, and the providers whose users it serves. `nil` otherwise.
+    /// For a view: its full registry, and the providers of the view. `nil` for a full registry.
     private let source: (registry: ClientRegistry, providers: [String])?
 
-    /// The current clients. A request that needs clients more than once takes the snapshot once.
+    /// The current clients. A request that looks up several clients must take the snapshot once.
     package var snapshot: ClientSnapshot {
         guard let source = self.source else { return self.state.withLock { $0.snapshot } }
         return source.registry.state.withLock { $0.byGroup[source.providers] } ?? .empty
     }
 
-    /// The file's clients and their changes, for operators.
+    /// The clients of the file and their changes, for operators.
     package var catalogue: ClientCatalogue { self.state.withLock { $0.catalogue } }
 
-    /// Creates the registry of the clients in the configuration.
+    /// Creates a registry without changes.
     ///
     /// - Parameters:
-    ///   - base: The check of changes to the clients. With the default, no change takes effect.
-    ///   - groups: The lists of providers that share hosts (`clients(of:)`).
+    ///   - base: The clients of the file, for checking changes. The default accepts no change.
+    ///   - groups: The groups of providers that share hosts. Each group has its own view (`clients(of:)`).
     package init(_ clients: [ClientSettings], base: ClientBase = ClientBase(), groups: [[String]] = []) {
         self.base = base
         self.file = clients
@@ -67,8 +66,7 @@ package final class ClientRegistry: Sendable {
         )
     }
 
-    /// Returns a view of this registry for the hosts of these providers. Its snapshots contain only the clients that
-    /// serve users of these providers.
+    /// Returns a view of this registry with only those clients that serve users of these providers.
     ///
     /// - Parameter providers: One of the groups.
     package func clients(of providers: [String]) -> ClientRegistry { ClientRegistry(self, of: providers) }
@@ -87,11 +85,11 @@ package final class ClientRegistry: Sendable {
         return snapshots
     }
 
-    /// Overlays the clients of the file with exactly these changes. If a change does not fit the file, its client is
-    /// not used at all, because the file's version may lack a restriction that the operator wanted.
+    /// Replaces all changes. A client whose change makes it invalid is ignored as a whole, because without the change
+    /// it may lack a restriction that the operator wanted.
     ///
     /// - Parameters:
-    ///   - departures: The times when clients were last found to be missing from the file.
+    ///   - departures: When clients were last removed from the file, by client id.
     ///   - isComplete: False until the changes have been read from the store once.
     package func adopt(
         _ changes: [String: RuntimeClient],
@@ -112,7 +110,7 @@ package final class ClientRegistry: Sendable {
         self.state.withLock { $0 = next }
     }
 
-    /// Admits all of these changes if they fit; otherwise, tries each half separately.
+    /// Applies all of these changes if they are valid together. Otherwise, tries each half.
     private func admit(
         _ changes: ArraySlice<(key: String, value: RuntimeClient)>,
         _ admitted: inout [String: ClientDefinition?],

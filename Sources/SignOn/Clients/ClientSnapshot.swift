@@ -3,27 +3,28 @@ package import Sessions
 package import Settings
 import Vocabulary
 
-/// The registered clients at one moment, immutable. A class, because every step of a request passes the snapshot on.
+/// The OAuth clients at one moment.
 package final class ClientSnapshot: Sendable {
     package static let empty = ClientSnapshot([])
 
     private let clients: [String: ClientSettings]
-    /// The start time of each client whose id an earlier client may have had. Other clients have always existed.
+    /// When a client began, for ids that an earlier client may have used. Other clients have no entry.
     private let beginnings: [String: UnixTime]
     private let isComplete: Bool
-    /// The clients' key sets. Parsed once, because every assertion of a client needs its key set.
+    /// The clients' parsed key sets (`keys(of:)`).
     private let keySets: [String: JWKSet]
     private let origins: Set<String>
-    /// Whether some client may get an id_token from `/authorize`.
+    /// Whether some client may get id_tokens from `/authorize`.
     package let hasImplicit: Bool
-    /// Whether some client's tokens follow the user's provider.
+    /// Whether some client's tokens depend on the provider's confirmation of the user (`refresh_token.provider:
+    /// follow`).
     package let hasFollower: Bool
-    /// Whether some client is to be notified of ended sessions.
+    /// Whether some client has a `backchannel_logout_uri`.
     let hasLogoutURIs: Bool
 
-    /// Creates a snapshot. The settings reject two clients with one id. Otherwise, the first client would be used.
+    /// Creates a snapshot.
     ///
-    /// - Parameter isComplete: Whether the snapshot contains the changes made at run time.
+    /// - Parameter isComplete: Whether the changes at run time have been read.
     init(_ clients: [ClientSettings], beginnings: [String: UnixTime] = [:], isComplete: Bool = true) {
         self.beginnings = beginnings
         self.isComplete = isComplete
@@ -38,12 +39,13 @@ package final class ClientSnapshot: Sendable {
     /// Whether the snapshot has no clients.
     package var isEmpty: Bool { self.clients.isEmpty }
 
-    /// Returns the client with exactly this `client_id`. `nil` if no client has it.
+    /// Returns the client with exactly this `client_id`. `nil` if there is none.
     package func client(_ clientID: String) -> ClientSettings? {
         self.clients[clientID]
     }
 
-    /// Returns the invalidations that end the tokens of each client of `former` that is gone or was created anew.
+    /// Returns invalidations for the tokens of clients in `former` that were deleted, created again, or lost a
+    /// provider.
     package func losses(since former: ClientSnapshot) -> [Invalidation] {
         former.clients.values.compactMap { client in
             let id = client.clientID
@@ -55,21 +57,21 @@ package final class ClientSnapshot: Sendable {
         }
     }
 
-    /// Returns true if any client lists exactly this origin in `allowed_origins`. A preflight names no client.
+    /// Returns whether any client lists exactly this origin in `allowed_origins`. Preflight requests name no client.
     package func allows(origin: String) -> Bool {
-        // Compared byte for byte, because equal Unicode texts can differ in their bytes.
+        // `isExactly` compares bytes. Swift's `==` ignores differences in Unicode normalisation.
         self.origins.contains { $0.isExactly(origin) }
     }
 
-    /// Returns true if the client serves users of the realm and was not created after `time`.
+    /// Returns whether the client serves the realm's users and has existed since `time`.
     func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
-        // Before the changes are read, nobody knows which clients are gone, and apps must not lose their tokens.
+        // Until the changes are read, a missing client may have been created at run time. Its tokens stay valid.
         guard let client = self.clients[clientID] else { return !self.isComplete }
         guard client.isFor(realm.name) else { return false }
         return self.beginnings[clientID].map { time >= $0 } ?? true
     }
 
-    /// Returns the clients with https callbacks at this origin, sorted by id, with the paths of these callbacks.
+    /// Returns the clients with https callbacks on this origin, sorted by id, and the paths of these callbacks.
     package func callbacks(on origin: String) -> [(client: ClientSettings, paths: [String])] {
         self.clients.values.sorted { $0.clientID < $1.clientID }.compactMap { client in
             var paths: [String] = []
@@ -81,7 +83,7 @@ package final class ClientSnapshot: Sendable {
         }
     }
 
-    /// Returns the public keys of the client, for its assertions (RFC 7523 2.2). `nil` if the client has none.
+    /// Returns the client's public keys for client assertions (RFC 7523 2.2). `nil` if the client has none.
     package func keys(of clientID: String) -> JWKSet? {
         self.keySets[clientID]
     }

@@ -1,14 +1,14 @@
 import Settings
 import Vocabulary
 
-/// Auth0's name for `backchannel_logout_uri`: `oidc_logout.backchannel_logout_urls`, a list of at most one URL. The
-/// gateway stores only its own name, and shows both.
+/// Converts between the gateway's member `backchannel_logout_uri` and Auth0's `oidc_logout.backchannel_logout_urls`, a
+/// list of at most one URL. Only `backchannel_logout_uri` is stored.
 enum LogoutURLMember {
     private static let (own, object, list) = ("backchannel_logout_uri", "oidc_logout", "backchannel_logout_urls")
 
-    /// Returns the members of a request with Auth0's list replaced by `backchannel_logout_uri`.
+    /// Returns the members of a request with `backchannel_logout_uri` instead of Auth0's list.
     ///
-    /// - Throws: The fault of a list that the gateway cannot store, or that differs from `backchannel_logout_uri`.
+    /// - Throws: `client.invalid` if the list has several URLs or contradicts `backchannel_logout_uri`.
     static func read(_ members: JSONValue, of clientID: String) throws(NotDone) -> JSONValue {
         guard case .object(var all) = members, let logout = all[Self.object] else { return members }
         let url: JSONValue
@@ -27,13 +27,13 @@ enum LogoutURLMember {
         return .object(all)
     }
 
-    /// Returns a client's members with Auth0's list beside `backchannel_logout_uri`.
+    /// Returns a client's members with Auth0's list added.
     static func shown(_ members: JSONValue) -> JSONValue {
         guard let url = members[Self.own] else { return members }
         return members.merged(with: [Self.object: [Self.list: [url]]])
     }
 
-    /// Returns the only URL of a list. `null` if the list is empty.
+    /// Returns the list's only URL. `null` if the list is empty.
     private static func url(in list: JSONValue, of clientID: String) throws(NotDone) -> JSONValue {
         switch list {
         case .null, .array([]): return .null

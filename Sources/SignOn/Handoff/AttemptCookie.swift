@@ -1,20 +1,23 @@
 package import Sessions
 package import Vocabulary
 
-/// The value of the attempt cookie: an attempt's secret, and after a dot the transfer token if the cookie carries it.
+/// The format of the attempt cookie. A browser with this cookie can repeat an attempt after its answer was lost.
 ///
-/// The browser must repeat an attempt that the store could not answer, and the address bar must not show the token in
-/// the meantime. A token that the user confirmed, from a link or a cookie, is also moved into this cookie, and the next
-/// navigation consumes it. Further dots then separate the token's transport and a keyed hash that proves confirmation.
+/// ```
+/// secret                         the attempt's secret
+/// secret.token                   with a transfer token that was moved out of the URL
+/// secret.token.transport.mark    with a token that the user has confirmed (`ConfirmedToken`)
+/// ```
+/// The next navigation consumes the token in the cookie.
 package enum AttemptCookie {
     /// The separator of the parts.
     package static let separator = UInt8(ascii: ".")
     /// The maximum length of the gateway's tokens.
     private static let longest = TokenAuthority.tokenLength
 
-    /// Returns the value with which the browser can repeat the attempt of `secret`.
+    /// Returns the cookie's value for the attempt with `secret` and a token.
     ///
-    /// - Parameter confirmed: The user's confirmation of the token. `nil` if the user was not asked.
+    /// - Parameter confirmed: The user's confirmation. `nil` if the user was not asked.
     package static func value(
         _ secret: AttemptSecret,
         moving token: some Sequence<UInt8>,
@@ -24,18 +27,19 @@ package enum AttemptCookie {
         return Secret(secret.value.bytes + [Self.separator] + token + end)
     }
 
-    /// Returns whether `token` has the syntax of the gateway's tokens. Nothing else may be put into the cookie.
+    /// Returns whether `token` has the length and characters of the gateway's tokens. The cookie must hold no other
+    /// value.
     package static func canHold(_ token: some Collection<UInt8>) -> Bool {
         (1...Self.longest).contains(token.count)
             && token.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F }
     }
 }
 
-/// A user's confirmation of a token, as the attempt cookie carries it.
+/// The proof in the attempt cookie that the user has confirmed a token.
 package struct ConfirmedToken: Sendable, Equatable {
-    /// The transport that carried the token.
+    /// The transport with which the token first arrived.
     package let transport: HandoffTransport
-    /// The proof (`TokenAuthority.confirmationMark`), not yet verified.
+    /// The keyed hash (`TokenAuthority.confirmationMark`), not yet verified.
     package let mark: [UInt8]
 
     package init(transport: HandoffTransport, mark: [UInt8]) {

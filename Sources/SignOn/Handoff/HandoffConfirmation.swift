@@ -3,25 +3,24 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A token that waits for the user's confirmation. The browser keeps the token in a sealed cookie, so the token is in
-/// no URL and not in the store.
+/// A transfer token that waits for the user's confirmation. The browser keeps it in a sealed cookie, not in a URL.
 package struct PendingHandoff: Sendable, Equatable {
-    /// How long a browser keeps the pending token: the lifetime of a transfer token.
+    /// How long a browser keeps the pending token.
     package static let lifetime = Duration.seconds(60)
 
     package var token: Secret
-    /// The transport that carried the token.
+    /// The transport with which the token arrived.
     package var transport: HandoffTransport
-    /// The exact path and query, without the token, of the page that the user wanted.
+    /// The requested path and query, byte for byte, without the token.
     package var target: String
-    /// The web client of the page's route.
+    /// The web client of the requested route.
     package var clientID: String
-    /// The attempt. Its secret does not change however often the user confirms.
+    /// The secret of the attempt to use the token. If the user confirms twice, both requests are one attempt.
     package var attempt: AttemptSecret
-    /// A secret that only the confirmation page knows. A form without it confirms nothing.
+    /// A secret in the form on the confirmation page. A form without it is rejected.
     package var proof: Secret
 
-    /// - Parameter attempt: The secret of the browser's own attempt if the browser repeats one.
+    /// - Parameter attempt: The secret of an attempt that the browser repeats. Otherwise a new one.
     package init(
         token: Secret,
         transport: HandoffTransport,
@@ -38,11 +37,11 @@ package struct PendingHandoff: Sendable, Equatable {
     }
 }
 
-/// Decides which tokens in a query need the user's confirmation, and seals a token until the user confirms it.
+/// Decides whether a token in a query needs the user's confirmation, and seals pending tokens.
 ///
 /// Without confirmation, a link on another site could sign the user in to the account of the link's author (login
-/// CSRF). Other transports allow this attack, too. A token for an account that the browser did not use last therefore
-/// needs confirmation with any transport (`HandoffOutcome.unconfirmed`).
+/// CSRF). `HandoffConsumer` also asks about a token for another account than the browser's last, whatever the token's
+/// transport (`HandoffOutcome.unconfirmed`).
 package struct HandoffConfirmation: Sendable {
     /// The maximum length of the sealed text. Browsers reject a cookie if its name and value exceed 4096 bytes (RFC
     /// 6265bis 5.6).
@@ -65,7 +64,7 @@ package struct HandoffConfirmation: Sendable {
     /// Whether the gateway ever asks users to confirm.
     package var asks: Bool { self.mode != .never }
 
-    /// Returns the treatment of a token in a query. `isCrossSite` is true if another site started the navigation.
+    /// Returns the treatment of a token in a query. `isCrossSite` is true if another site caused the navigation.
     package func treatment(isCrossSite: Bool) -> Treatment {
         switch self.mode {
         case .never: isCrossSite ? .refuse : .consume
@@ -74,9 +73,10 @@ package struct HandoffConfirmation: Sendable {
         }
     }
 
-    /// Returns the value of the cookie that keeps `pending`, in base64url. `nil` if the value is too long for a cookie.
+    /// Returns the sealed cookie value in base64url. `nil` if it is too long for a cookie.
     ///
-    /// - Parameter authority: The host as `host[:port]`, because cookies ignore ports (RFC 6265 8.5).
+    /// - Parameter authority: The host as `host[:port]`. The seal is valid for this port only, unlike the cookie itself
+    ///   (RFC 6265 8.5).
     package func seal(_ pending: PendingHandoff, on authority: String, now: UnixTime) -> Secret? {
         let text = self.keys.sealText(version: Self.version, for: Self.place(authority)) { writer in
             writer.write(now)
@@ -88,7 +88,7 @@ package struct HandoffConfirmation: Sendable {
         return text.count > Self.longest ? nil : Secret(text)
     }
 
-    /// Opens a sealed cookie. Returns `nil` if it has expired or the gateway did not make it for this host.
+    /// Opens a sealed cookie. Returns `nil` if it has expired or was not sealed for this host.
     package func open(_ text: Secret, on authority: String, now: UnixTime) -> PendingHandoff? {
         self.keys.openText(
             text.bytes,

@@ -2,19 +2,19 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The state of a token, and the effect of presenting it.
+/// The state of a token, and what presenting it would do.
 package enum HandoffInspection: Sendable {
-    /// The token's syntax shows that the gateway's present keys did not make it.
+    /// The token was not made under a secret that this gateway accepts.
     case foreign(Reason)
-    /// The token was never minted, has expired, or has ended with its app or its user.
+    /// The token was never minted, has expired, or has ended together with its native session.
     case absent
     case spent(Marker)
-    /// A token that can still be used. `burns` is true if a refusal would burn the token.
+    /// The token can be used. `burns` is true if presenting it would burn it.
     case live(TransferToken, HandoffOutcome, burns: Bool)
 }
 
 extension HandoffConsumer {
-    /// Returns the effect that the token of a request would have. Changes nothing and records nothing.
+    /// Returns what presenting the request's token would do. Changes and records nothing.
     package func inspect(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffInspection> {
         var request = request
         request.device = self.observer.completed(request.device)

@@ -1,23 +1,21 @@
 package import Sessions
 package import Vocabulary
 
-/// Marks for handoff cookies that the gateway has handled but the browser sends again.
+/// Marks of handoff cookies that the gateway has already handled.
 ///
-/// The gateway clears a handoff cookie once its token was used or refused. The gateway's `Set-Cookie` does not reach a
-/// cookie that the app or a sibling domain set for a parent domain or another path (RFC 6265 5.3). The browser keeps
-/// sending that cookie. The answer that clears a handoff cookie therefore also sets a cookie with a mark of each value.
-/// A marked value is treated as absent.
+/// After a token was used or refused, the gateway clears the cookie. It cannot clear a cookie that the app or a sibling
+/// domain set for a parent domain or another path (RFC 6265 5.3), and the browser sends such a cookie again. The
+/// gateway therefore sets a second cookie with a keyed hash (mark) of each handled value, and ignores marked values.
 extension HandoffConsumer {
-    /// The maximum number of marked values. No honest browser has more, and the cookie must stay small.
+    /// The maximum number of marks in the cookie. An honest browser needs fewer.
     private static let mostMarks = 8
-    /// The maximum length of the cookie: marks, separated by dots. The gateway sets no longer value, and ignores longer
-    /// values: otherwise, one request could make it compare thousands of values with thousands of marks.
+    /// The maximum length of the marks cookie in bytes. A longer cookie is ignored, because comparing thousands of
+    /// marks would be too expensive.
     package static let longestMarks = Self.mostMarks * (TokenAuthority.markLength + 1) - 1
 
-    /// Returns the value of the cookie that marks these values of handoff cookies.
+    /// Returns the value of the marks cookie for these handled values.
     ///
-    /// - Parameter earlier: The cookie's present value. Its marks are for cookies of other paths. They are kept up to
-    ///   the maximum.
+    /// - Parameter earlier: The present value of the marks cookie. Its marks are kept if there is room.
     package func marks(of values: [[UInt8]], besides earlier: [UInt8]) -> Secret {
         var marks = values.prefix(Self.mostMarks).map { self.authority.mark(of: $0) }
         for mark in earlier.split(separator: UInt8(ascii: ".")).map(Array.init)
@@ -27,13 +25,13 @@ extension HandoffConsumer {
         return Secret(Array(marks.joined(separator: [UInt8(ascii: ".")])))
     }
 
-    /// Returns whether `marks`, the value of the cookie that holds marks, contains the mark of `value`.
+    /// Returns whether `marks`, the value of the marks cookie, has a mark of `value`.
     package func isMarked(_ value: [UInt8], in marks: some Collection<UInt8>) -> Bool {
         let mark = self.authority.mark(of: value)
         return marks.split(separator: UInt8(ascii: ".")).contains { $0.elementsEqual(mark) }
     }
 
-    /// Returns the proof that the user of this browser was asked about this token and confirmed it.
+    /// Returns the proof that the user of this browser has confirmed the token.
     package func confirmed(_ pending: PendingHandoff, on authority: String) -> ConfirmedToken {
         let mark = self.authority.confirmationMark(
             of: pending.token.bytes,
@@ -43,6 +41,7 @@ extension HandoffConsumer {
         return ConfirmedToken(transport: pending.transport, mark: mark)
     }
 
-    /// Returns the mark of the session's account for the browser's cookie. `nil` if somebody acts for the user.
+    /// Returns the keyed hash of the session's account, for the last-account cookie. `nil` if somebody acts for the
+    /// user.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 }

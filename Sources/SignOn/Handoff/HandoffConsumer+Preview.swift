@@ -2,19 +2,20 @@ package import NIOCore
 package import Sessions
 import Vocabulary
 
-/// The possible effect of a token that waits for the user's confirmation.
+/// What a token would do if the user confirmed it.
 package enum HandoffPreview: Sendable {
-    /// The token would create this session if the user confirms. Nothing has changed.
+    /// The token would create this session. Nothing has changed.
     case asks(Session)
-    /// The token signs nobody in: it is refused (and burned if it must be), or the browser is already signed in by it.
+    /// There is nothing to confirm: the token was refused, or it has already signed the browser in.
     case ended(HandoffOutcome)
 }
 
 extension HandoffConsumer {
-    /// Judges the token once, and consumes it only if it would not sign the user in. The future never fails.
+    /// Judges the token. A token that would sign the user in stays unchanged. Any other outcome is carried out. The
+    /// future never fails.
     package func preview(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffPreview> {
         var request = request
-        // The user is about to be asked, whichever account the browser used last.
+        // The user is asked in any case, so the browser's last account does not matter.
         request.lastAccount = nil
         switch self.begin(request) {
         case .ended(let ended):
@@ -40,8 +41,7 @@ extension HandoffConsumer {
                     if case .signedIn(_, let session, _) = plan.outcome {
                         return loop.makeSucceededFuture(.asks(session))
                     }
-                    // The token is not judged again. A second judgement might accept it (a client that was removed may
-                    // have come back), and the user would be signed in without being asked.
+                    // `isLast` prevents a second judgement, because it might accept the token without asking the user.
                     return self.act(on: stored, plan, attempt, isLast: true, on: loop).map { .ended($0.outcome) }
                 }
             }

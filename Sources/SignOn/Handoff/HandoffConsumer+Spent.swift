@@ -3,13 +3,12 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Handling of a token that already has a marker. If another attempt left the marker, this attempt is a replay.
-/// Otherwise, this attempt left the marker itself and its answer was lost.
+/// Answers tokens that were already used or burned. If this attempt itself did that, its answer was lost. Otherwise,
+/// the request is a replay.
 extension HandoffConsumer {
-    /// Answers a spent token, depending on the attempt that left the marker.
+    /// Answers a token that has a marker.
     ///
-    /// A token that another attempt used is a replay. The browser that the token signed in is recognized earlier, by
-    /// its session. A browser that was asked to retry presents the attempt that it made before.
+    /// The browser that the token signed in does not get here: `Attempt.isRepeated` recognises its session.
     func answerSpent(
         _ marker: Marker,
         _ attempt: Attempt,
@@ -19,7 +18,7 @@ extension HandoffConsumer {
         let replayed = HandoffOutcome.refused(.handoffReplayed, endsExisting: false)
         var record = self.record(replayed.act, attempt.request)
         if let minted { record.note(minted) }
-        // A first attempt has left no marker yet, so another attempt spent the token.
+        // A first attempt cannot have left a marker.
         let own = attempt.request.isFirstAttempt ? nil : attempt.session
         switch marker {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
@@ -46,8 +45,9 @@ extension HandoffConsumer {
         }
     }
 
-    /// Answers a browser that kept its own session when the token was used up. Either an earlier navigation used up the
-    /// token, or this navigation did and its answer was lost before the event was written.
+    /// Answers a browser that kept its own session when the token was used up.
+    ///
+    /// - Parameter isThisAttempt: True if this attempt used up the token and its answer was lost.
     private func answerKept(
         isThisAttempt: Bool,
         _ marker: Marker,
@@ -65,11 +65,11 @@ extension HandoffConsumer {
         return promised.flatMap { [record] in self.renew(record, attempt, isRepeated: !isThisAttempt, on: loop) }
     }
 
-    /// Gives the browser a new token for the session that it keeps. The transfer token is used up by now. If the store
-    /// fails here, repeating the attempt continues from this step.
+    /// Gives the browser a new session token for the session that it keeps. The transfer token is already used up. If
+    /// the store fails, the browser can repeat the attempt.
     ///
-    /// - Parameter isRepeated: True if an earlier attempt used up the transfer token. The browser then only gets a
-    ///   session token that it should already have, because the answer was lost or two requests overtook each other.
+    /// - Parameter isRepeated: True if an earlier attempt used up the transfer token. The browser then gets only a
+    ///   session token that was already issued for that attempt.
     func renew(
         _ record: AuditRecord,
         _ attempt: Attempt,
@@ -90,7 +90,7 @@ extension HandoffConsumer {
             on: loop
         ).map { issued in
             self.journal.record(record)
-            // `nil` if the session has ended meanwhile. The request that ended it has informed the browser.
+            // `issued` is `nil` if the session has ended, or if the browser already has its latest token.
             let renewed = issued.map {
                 HandoffOutcome.renewed(token: $0.token, session: $0.session, isRepeated: isRepeated)
             }
@@ -100,9 +100,8 @@ extension HandoffConsumer {
 
     // MARK: A marker of this attempt, confirmed by the store
 
-    /// Gives the browser the session that this attempt made earlier, if the session would be permitted now. The device
-    /// is checked against the binding again, and another user's session in the cookie jar ends. A refusal that would
-    /// burn the token ends the session instead. After the lifetime of the attempt cookie, the request is a replay.
+    /// Gives the browser the session that this attempt made earlier, if the token would still be accepted. If the token
+    /// would now be burned, ends the session. After `SessionAttempt.lifetime`, the request is a replay.
     private func completeSignIn(
         _ attempt: Attempt,
         late record: AuditRecord,
@@ -111,14 +110,13 @@ extension HandoffConsumer {
         let key = attempt.session.sessionKey
         return self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
-                // The session has ended since, for example because it was revoked.
+                // The session has ended meanwhile.
                 return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
             }
             guard self.clock.now().since(session.issuedAt) < SessionAttempt.lifetime else {
                 return self.answerReplay(of: key, record, attempt, on: loop)
             }
-            // The operator's rules accepted the token then and are not asked again, because the session lacks facts
-            // that the rules use.
+            // The operator's rules are not asked again, because the session lacks facts that the rules use.
             let judgement = self.handoffCase(token, parent: session, attempt).judged()
             var plan = self.plan(for: token, judgement, attempt, made: session)
             plan.record.subject = session.subject
@@ -126,7 +124,7 @@ extension HandoffConsumer {
             plan.record.fingerprint = key.fingerprint
             plan.record.firstDevice = session.device
             guard case .refused = plan.outcome, plan.marker != nil else {
-                // The answer of the first attempt was lost, so the session may be missing from its user's list.
+                // The first attempt may have ended before the session was added to its user's list.
                 self.store.note(NewSession(key: key, session: session), on: loop)
                 return self.finish(plan, attempt.request, on: loop)
             }
@@ -134,7 +132,7 @@ extension HandoffConsumer {
         }
     }
 
-    /// Repeats the refusal of this attempt, and ends the browser's session if the earlier refusal was to end it.
+    /// Repeats the refusal of this attempt, and ends another user's session if the refusal requires it.
     private func completeRefusal(
         _ reason: Reason,
         _ record: AuditRecord,
@@ -142,7 +140,7 @@ extension HandoffConsumer {
         on loop: any EventLoop
     ) -> EventLoopFuture<JudgedHandoff> {
         let ended = reason == .handoffOtherUser && request.endsOtherUser ? request.endable : nil
-        // The rule that refused is no longer known.
+        // The marker does not contain the rule's text for the user.
         let outcome = HandoffOutcome.refusal(reason, text: nil, endsExisting: ended != nil)
         var record = record
         record.act = .handoff(outcome.act)
@@ -153,8 +151,8 @@ extension HandoffConsumer {
 
     // MARK: A marker of another attempt
 
-    /// Refuses a replay, and records the address of the first use next to the address of the replay. If revoking fails,
-    /// the whole step fails, because a failure must not look like a revocation (CVE-2020-15223).
+    /// Refuses a replay, and records the devices of the first use and of the replay. If the client revokes on replay
+    /// and revoking fails, the request fails, because the failure must not look like a revocation (CVE-2020-15223).
     private func answerReplay(
         of derived: RecordKey,
         _ record: AuditRecord,
@@ -167,7 +165,7 @@ extension HandoffConsumer {
             record.sessionID = first?.record.id
             record.fingerprint = first == nil ? nil : derived.fingerprint
             record.subject = first?.record.subject
-            // A session that the browser kept when the token was used up was not made from the token.
+            // The marker may name a session that the browser kept. The token did not make that session.
             let isDerived = first?.record.bornOf == attempt.key
             record.firstDevice = isDerived ? first?.record.device : nil
             guard isDerived, attempt.request.client.revokesDerivedOnReplay else {
@@ -188,8 +186,8 @@ extension HandoffConsumer {
 }
 
 extension TransferToken {
-    /// Rebuilds the token that created `session` from the session's record, so that it can be judged again. It is bound
-    /// to the device that used the token. Returns `nil` if `session` was not created from a token.
+    /// Rebuilds the used token from the session that it created, for judging it again. Its device is the one that used
+    /// the token, not the one that minted it. `nil` if no token created `session`.
     fileprivate init?(behind session: Session) {
         guard session.origin == .transfer, let key = session.bornOf, let device = session.device else { return nil }
         self.init(

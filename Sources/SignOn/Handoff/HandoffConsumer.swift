@@ -5,8 +5,8 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Consumes session-transfer tokens: looks up a token, judges it (`HandoffCase`), then acts in one atomic step of the
-/// store.
+/// Consumes session-transfer tokens: looks up the token, judges it (`HandoffCase`), and carries out the verdict in one
+/// atomic step of the store.
 ///
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
@@ -17,21 +17,21 @@ package import Vocabulary
 ///                                                |           +-> by another      -> replay or burned -> refused
 ///                                                +-> absent                                       -> refused
 /// ```
-/// Another request may use the token between the lookup and the act. The store then answers `spent` (a replay) or
-/// `changed`. After `changed`, the token is judged again. If the token changes again, it is refused.
+/// If another request uses the token after the lookup, the store answers `spent`. If the token has changed, it is
+/// judged once more. If it changes again, it is refused.
 ///
-/// If the answer of an attempt is lost, the outcome is `unavailable`. The attempt may have succeeded, so the browser
-/// repeats it as the same `SessionAttempt`. The repetition finds its own marker. It completes the attempt as soon as
-/// the store guarantees that the marker will not be lost, and uses the session made the first time.
+/// If the store's answer is lost, the outcome is `unavailable`, and the browser repeats the same `SessionAttempt`. If
+/// the repetition finds its own marker, it waits until the store confirms the marker, and completes the attempt with
+/// the session that was made the first time.
 package struct HandoffConsumer: RecordCaller {
     let records: RecordAccess
     private let lifetimes: SessionSettings.Lifetimes
     let observer: DeviceObserver
-    /// Reports which users and clients are gone. `nil` if users and clients are never gone.
+    /// Knows which users and clients no longer exist. `nil` if all exist.
     let directory: (any UserDirectory)?
-    /// Knows the clients that get tokens. `nil` if every client exists and may have tokens.
+    /// Knows which clients exist and may mint tokens. `nil` if every client may.
     let clients: (any ClientDirectory)?
-    /// Asks providers about their users. `nil` if no session follows its provider.
+    /// Asks providers whether users still have access. `nil` to ask none.
     private let grants: ProviderGrants?
     private let rules: RuleBook
     let journal: AuditJournal
@@ -56,7 +56,7 @@ package struct HandoffConsumer: RecordCaller {
         self.journal = journal
     }
 
-    /// Consumes the token, or returns why the token is not consumed. The future never fails.
+    /// Consumes the token, or returns why it was not consumed. The future never fails.
     package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<JudgedHandoff> {
         switch self.begin(request) {
         case .ended(let ended): loop.makeSucceededFuture(ended)
@@ -65,14 +65,14 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// The first step of a request, before the store is asked.
+    /// The result of the checks that need no store.
     enum Beginning {
         case attempt(Attempt)
-        /// The syntax rules the token out, or the token already signed the browser in.
+        /// The token is malformed, made under another secret, or has already signed the browser in.
         case ended(JudgedHandoff)
     }
 
-    /// Completes the device of a request and reads its token.
+    /// Completes the facts about the device, and reads the token.
     func begin(_ request: HandoffRequest) -> Beginning {
         var request = request
         request.device = self.observer.completed(request.device)
@@ -85,8 +85,8 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Records that a request's token is not tried, because it is repeated, in a link on another site, or in a place
-    /// where the client accepts no tokens. The token stays unchanged. The token of `request` may be empty.
+    /// Records that a token is rejected without a lookup, for example because the client does not accept the token's
+    /// transport. The token in `request` may be empty.
     package func turnAway(_ reason: Reason, _ request: HandoffRequest) {
         var request = request
         request.device = self.observer.completed(request.device)
@@ -95,14 +95,14 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Records that the user is asked to confirm a request's token.
     ///
-    /// - Parameter reason: Why the user is asked. `nil` if users are always asked.
+    /// - Parameter reason: Why the user is asked. `nil` if the settings always ask.
     package func ask(_ reason: Reason?, _ request: HandoffRequest) {
         var request = request
         request.device = self.observer.completed(request.device)
         self.journal.record(self.record(.asked(reason), request))
     }
 
-    /// One attempt to use one token, including a second judgement. A class, because each step passes the attempt on.
+    /// The attempt of one request to use its token. A class, because many steps pass it on.
     final class Attempt: Sendable {
         let request: HandoffRequest
         let key: RecordKey
@@ -114,7 +114,7 @@ package struct HandoffConsumer: RecordCaller {
             self.authority = authority
         }
 
-        /// The session that this attempt makes. Derived only on demand, because deriving it costs six HMACs.
+        /// The session that this attempt makes. Computed on demand, because it costs six HMACs.
         var session: SessionAttempt {
             self.authority.attempt(
                 self.request.attempt,
@@ -128,9 +128,9 @@ package struct HandoffConsumer: RecordCaller {
         var isRepeated: Bool { self.request.existing?.session.bornOf == self.key }
     }
 
-    /// Returns the attempt that a request with a complete device makes.
+    /// Returns the attempt of a request whose device facts are complete.
     ///
-    /// - Throws: The reason if the token's syntax shows that the gateway's present keys did not make it.
+    /// - Throws: `handoff.malformed`, or `credential.other_key` for a token made under a secret that is not accepted.
     func attempt(_ request: HandoffRequest) throws(Reason) -> Attempt {
         switch self.authority.read(.transfer, request.token) {
         case .record(let key): return Attempt(request, key, by: self.authority)
@@ -152,10 +152,10 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Returns the token under `key` with its parent session. The parent is left out if its user is gone.
+    /// Returns the token under `key` and its native session. The session is omitted if its user is gone.
     func find(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<LookupWithParent<TransferToken>> {
         self.findKept(key, on: loop).flatMap { found in
-            // The provider is asked about a user only for a token that can be used.
+            // Only a usable token is worth a request to the provider.
             guard case .live(let token) = found.lookup, let parent = found.parent?.record,
                 parent.sharedGrant != nil, let grants = self.grants
             else { return loop.makeSucceededFuture(found) }
@@ -177,11 +177,11 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// The plan for a live token. Without a marker, the token stays unchanged; otherwise, the marker replaces it.
+    /// The steps for a live token. `marker` replaces the token in the store. If it is `nil`, the token stays unchanged.
     struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
-        /// True if the browser gets a new token for the session that it keeps.
+        /// Whether the browser gets a new session token for the session that it keeps.
         var renews = false
         var outcome: HandoffOutcome
         var record: AuditRecord
@@ -199,9 +199,9 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Carries out the plan, if the store still has the token in the judged version.
+    /// Carries out the plan if the token has not changed since it was judged.
     ///
-    /// - Parameter isLast: True if a token that has changed is refused, and not judged again.
+    /// - Parameter isLast: Whether a changed token is refused. If false, it is judged again.
     func act(
         on stored: Stored<TransferToken>,
         _ plan: Plan,
@@ -260,9 +260,9 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Returns the case of a token that `attempt` presents now.
+    /// Returns the input for judging the token that `attempt` presents.
     ///
-    /// - Parameter clientLoss: The reason if the token's client is gone or may no longer get tokens. `nil` otherwise.
+    /// - Parameter clientLoss: The reason to reject every token of the minting client. `nil` if the client is in order.
     func handoffCase(
         _ token: TransferToken,
         parent: Session?,
@@ -287,7 +287,7 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Returns the plan for a judged token.
     ///
-    /// - Parameter made: The session that this attempt made earlier. It is kept, and no session is created.
+    /// - Parameter made: The session that this attempt made earlier. If set, no new session is created.
     func plan(
         for token: TransferToken,
         _ judgement: HandoffJudgement,
@@ -327,8 +327,7 @@ package struct HandoffConsumer: RecordCaller {
             if made == nil, self.needsConfirmation(request, for: parent.subject) {
                 return Plan(marker: nil, outcome: .unconfirmed, record: record(of: .unconfirmed))
             }
-            // Always a new id and a new token: nothing that the browser presents becomes the session (session
-            // fixation).
+            // The session always has a new id and token, never a value that the browser presented (session fixation).
             let transfer = attempt.session
             let session =
                 made
@@ -371,7 +370,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Returns the reason if the token's client is gone or may no longer get tokens. `nil` otherwise.
+    /// Returns the reason to reject every token of the minting client. `nil` if the client exists and may mint tokens.
     private func loss(of token: TransferToken) -> Reason? {
         guard let clients = self.clients else { return nil }
         let realm = token.parent.identity.realm
@@ -379,8 +378,8 @@ package struct HandoffConsumer: RecordCaller {
         return clients.createsTransferTokens(token.clientID, of: realm) ? nil : .handoffNotPermitted
     }
 
-    /// Returns whether the token is for an account that this browser did not use last. An attacker who can plant a
-    /// token, by a link or from a sibling domain, must not choose the account that the user works in (login CSRF).
+    /// Returns whether the user must confirm the token, because the browser has no session and last used another
+    /// account. Otherwise, an attacker could plant a token, by a link or from a sibling domain (login CSRF).
     private func needsConfirmation(_ request: HandoffRequest, for subject: String) -> Bool {
         guard request.existing == nil, let mark = request.lastAccount, !self.isConfirmed(request) else { return false }
         return !self.authority.isMark(mark, ofAccountOf: subject)
@@ -396,11 +395,10 @@ package struct HandoffConsumer: RecordCaller {
         )
     }
 
-    /// If the plan replaces a session of the browser, ends that session, also on other hosts. Records the outcome.
+    /// Ends the session that the plan replaces, also on other hosts, and records the outcome.
     ///
-    /// The token is consumed by now, so a failing store cannot undo the sign-in. Ending is retried once, and the answer
-    /// replaces or clears the browser's cookie in any case. Only a sign-in that the audit stream cannot record must not
-    /// happen: the token of its session is not handed out, and the session ends.
+    /// The token is already used up. Ending the old session is therefore tried twice, and a failure is ignored. If the
+    /// audit stream cannot record a sign-in, the new session ends, and the outcome is `unavailable`.
     func finish(
         _ plan: Plan,
         _ request: HandoffRequest,
@@ -435,7 +433,7 @@ package struct HandoffConsumer: RecordCaller {
         self.report(.refused(reason, endsExisting: false), request)
     }
 
-    /// Records that the store failed, and returns this outcome.
+    /// Records an outage of the store, and returns it as the outcome.
     func report(_ error: any Error, _ request: HandoffRequest) -> JudgedHandoff {
         self.report(.unavailable(error as? StoreError ?? .unavailable), request)
     }
@@ -460,7 +458,7 @@ package struct HandoffConsumer: RecordCaller {
         return record
     }
 
-    /// Returns the name of a presented token in the logs. `nil` if the token does not come from this gateway.
+    /// Returns the fingerprint of a presented token for logs. `nil` if this gateway did not make the token.
     package func fingerprint(of token: [UInt8]) -> Fingerprint? {
         self.authority.key(.transfer, of: token)?.fingerprint
     }

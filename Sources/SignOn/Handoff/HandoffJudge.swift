@@ -4,15 +4,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// The input for judging a session-transfer token. It holds only values, so that tests can list every rule in a table.
+/// The input for judging a session-transfer token without I/O.
 package struct HandoffCase: Sendable {
-    /// The token as the store has it, neither used nor burned.
+    /// The live token from the store.
     package var token: TransferToken
-    /// The current state of the native session that the token was minted from. `nil` if that session has ended.
+    /// The native session that minted the token, as it is now. `nil` if it has ended.
     package var parent: Session?
-    /// The public authority (`host[:port]`) of the host on which the token is presented.
+    /// The public authority (`host[:port]`) that received the token.
     package var host: String
-    /// The web client that consumes the token. Its settings decide about binding, delegation and burning.
+    /// The web client that consumes the token. Its settings determine binding, delegation and burning.
     package var client: ClientSettings
     /// The device that presents the token.
     package var device: DeviceFacts
@@ -20,11 +20,11 @@ package struct HandoffCase: Sendable {
     package var certificate: ClientCertificate?
     /// The realms of the host.
     package var realms: Realms
-    /// The session that this browser already has on this host. `nil` without such a session.
+    /// The browser's existing session on this host. `nil` if there is none.
     package var existing: Session?
     /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// The reason if the client that got the token is gone or may no longer get tokens. `nil` otherwise.
+    /// The reason to reject every token of the minting client. `nil` if the client is in order.
     package var clientLoss: Reason?
     package var now: UnixTime
 
@@ -57,10 +57,9 @@ package struct HandoffCase: Sendable {
 
 /// The verdict on a token.
 package enum HandoffVerdict: Sendable, Equatable {
-    /// Consume the token and make a web session from `parent`.
+    /// Consume the token and create a web session from `parent`.
     case accept(parent: Session)
-    /// Refuse the token. If `burns` is true, burn it so that it can never be used; otherwise, leave it. If
-    /// `endsExisting` is true, also end the browser's existing session.
+    /// Refuse the token. `burns` makes it unusable. `endsExisting` also ends the browser's session.
     case refuse(Reason, burns: Bool, endsExisting: Bool)
 }
 
@@ -74,7 +73,7 @@ package struct HandoffJudgement: Sendable, Equatable {
     /// The result of the operator's rules. Empty if the token was refused before the rules ran.
     package var rules = RuleJudgement()
 
-    /// Returns this judgement with the result of the operator's rules. Rules only see accepted tokens.
+    /// Returns this judgement after the operator's rules. If a rule objects, the token is burned.
     func judged(by rules: RuleJudgement) -> HandoffJudgement {
         var judgement = self
         judgement.rules = rules
@@ -86,11 +85,10 @@ package struct HandoffJudgement: Sendable, Equatable {
 }
 
 extension HandoffCase {
-    /// Judges the token without the operator's rules. The reason is the first check that fails. The caller has already
-    /// checked whether the client accepts tokens with this transport (`ClientSettings.takes`).
+    /// Judges the token without the operator's rules. The first check that fails determines the reason. The caller
+    /// checks the transport first (`ClientSettings.takes`).
     ///
-    /// A token that is presented by the wrong device or in the wrong place is burned, unless the client's policy is
-    /// `keep`. An expired token needs no burning.
+    /// A mismatch burns the token unless the client sets `on_mismatch: keep`.
     package func judged() -> HandoffJudgement {
         guard self.now < self.token.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.handoffExpired, burns: false, endsExisting: false))
@@ -123,12 +121,12 @@ extension HandoffCase {
                 passedInDryRun: mismatch
             )
         }
-        // As in Auth0, a delegate acts only where nobody is signed in, and ends no session.
+        // As in Auth0, a delegated token is accepted only in a browser without a session.
         if isDelegated, self.existing != nil {
             return HandoffJudgement(verdict: self.mismatch(.handoffAlreadySignedIn), binding: binding)
         }
-        // As in Auth0, a valid token of another user is always burned and ends the existing session, and the browser
-        // goes to the sign-in page. No link can silently change a user's account (login CSRF).
+        // As in Auth0, another user's token is burned, ends the existing session, and leads to the sign-in page.
+        // Otherwise, a link could silently switch the user's account (login CSRF).
         if let existing = self.existing, !existing.identity.isSamePerson(as: parent.identity) {
             return HandoffJudgement(
                 verdict: .refuse(.handoffOtherUser, burns: true, endsExisting: true),
@@ -143,7 +141,7 @@ extension HandoffCase {
         )
     }
 
-    /// Returns the facts for the operator's rules about the token and the session that it was minted from.
+    /// Returns the facts about the token and its native session for the operator's rules.
     func facts(of parent: Session) -> RuleFacts {
         RuleFacts(
             request: RuleFacts.Request(self.device, self.certificate),
@@ -191,15 +189,15 @@ extension RuleFacts.Certificate {
 }
 
 extension Identity {
-    /// Returns whether the provider's Auth0 claims (`org_id`, `org_name`) put the user in this organization. As in
-    /// Auth0, names of organizations are compared exactly.
+    /// Returns whether the user belongs to this organization, by the provider's Auth0 claims `org_id` and `org_name`.
+    /// As in Auth0, names are compared exactly.
     package func belongs(to organization: String) -> Bool {
         ["org_id", "org_name"].contains { self.traitsDocument[$0]?.string == organization }
     }
 }
 
 extension ClientSettings {
-    /// Returns whether the client accepts tokens with this transport. Other tokens are removed, but not burned.
+    /// Returns whether the client accepts tokens with this transport.
     package func takes(_ transport: HandoffTransport) -> Bool {
         switch transport {
         case .cookie: self.allowsCookie
@@ -212,26 +210,23 @@ extension ClientSettings {
 }
 
 extension Session {
-    /// The maximum lifetime of a session in which a delegate acts for the user, as in Auth0.
+    /// The maximum lifetime of a session in which a delegate acts for the user, as in Auth0: 2 hours.
     package static let longestDelegation = Duration.seconds(7200)
 
-    /// Returns whether the browser should keep this session instead of `other`, the session that a token of this user
-    /// would create. It should if this session has a higher assurance level, or an equal level and no earlier
-    /// `expiresAt`, so that a handoff never weakens or shortens the user's session. Idle time is ignored, because both
-    /// sessions are in use. A session of another actor is always replaced.
+    /// Returns whether the browser keeps this session instead of the new session `other` from a transfer token. True if
+    /// this session has a higher assurance level, or the same level and no earlier expiry. False if the actors differ.
     package func outranks(_ other: Session) -> Bool {
         if self.actor != other.actor { return false }
         return self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
     }
 
-    /// Returns the web session that a consumed transfer token makes. The user and the authentication come from the
-    /// native session; everything else is new. The web session never outlives its parent. It has none of the parent's
-    /// scopes, because they were granted to the native client. If the native session follows its provider, the web
-    /// session does, too.
+    /// Returns the web session that a transfer token creates. It has the user and the authentication of `parent`, and
+    /// never outlives it. It has no scopes, because the parent's scopes were granted to the native client. It shares
+    /// the parent's provider grant, if that is shared.
     ///
     /// - Parameters:
     ///   - parent: The native session, with the actor of a delegated token (`TransferToken.source`).
-    ///   - client: The client for which the web session is made. It may shorten the lifetimes.
+    ///   - client: The client that consumes the token. Its settings may shorten the lifetimes.
     package static func transferred(
         from parent: Session,
         through token: RecordKey,

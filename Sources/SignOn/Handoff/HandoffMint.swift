@@ -9,7 +9,7 @@ package import Vocabulary
 package enum MintParent: Sendable {
     /// A session token or an access token, as presented.
     case token([UInt8])
-    /// The session of a refresh token that the caller has judged.
+    /// The session of a refresh token that the caller has already checked.
     case session(RecordKey)
 }
 
@@ -19,21 +19,21 @@ package struct MintedToken: Sendable {
     package let lifetime: Duration
 }
 
-/// Mints session-transfer tokens: `spt_` tokens in the lineage of a live native session, bound to the device that asks.
+/// Mints session-transfer tokens (`spt_`) in the lineage of a native session, bound to the requesting device.
 package struct HandoffMint: RecordCaller {
     let records: RecordAccess
     private let tries: TryCounter
     private let lifetime: Duration
     private let observer: DeviceObserver
     private let users: RealmUsers
-    /// Asks providers about their users. `nil` if no session follows its provider.
+    /// Asks providers whether users still have access. `nil` to ask none.
     private let grants: ProviderGrants?
     private let rules: RuleBook
     private let journal: AuditJournal
 
     /// - Parameters:
     ///   - users: The users from whose sessions tokens may be minted.
-    ///   - grants: Asks providers about their users. `nil` if no session follows its provider.
+    ///   - grants: Asks providers whether users still have access. `nil` to ask none.
     package init(
         records: RecordAccess,
         limiter: any RateLimiter,
@@ -54,7 +54,7 @@ package struct HandoffMint: RecordCaller {
         self.journal = journal
     }
 
-    /// Mints a token. If the audit stream cannot record the event, the token is not handed out.
+    /// Mints a token. Fails if the audit stream cannot record the event.
     ///
     /// The client's permission and the token's syntax are checked before the store is asked. Refusals:
     /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired,
@@ -62,15 +62,13 @@ package struct HandoffMint: RecordCaller {
     /// (the parent is bound to a key), `rule.denied`, `handoff.throttled` (`MintLimits`), and the refusals of
     /// `ProviderGrants.demand`.
     ///
-    /// A delegated token needs the user's token and the actor's token. Both must be issued to this client, and the same
-    /// checks apply to both sessions. A client without credentials gets no delegated token: a thief of a user's token
-    /// could otherwise choose any name as the actor.
+    /// A delegated token also needs the actor's token, and the checks apply to both sessions. A public client gets no
+    /// delegated token. Otherwise, a thief of a user's token could choose any actor.
     ///
     /// - Parameters:
     ///   - actorToken: The token of the actor who is to act for the user. `nil` if nobody acts for the user.
-    ///   - host: The public authority of the only host that the audience names. `nil` if the token is valid on every
-    ///     host.
-    ///   - requester: The caller. Its audience has already been checked and names this gateway.
+    ///   - host: The only host (`host[:port]`) on which the token is valid. `nil` if the token is valid on every host.
+    ///   - requester: The client. The caller has checked that its audience names this gateway.
     package func mint(
         _ parent: MintParent,
         actor actorToken: [UInt8]? = nil,
@@ -137,11 +135,11 @@ package struct HandoffMint: RecordCaller {
         }
         let (token, tokenKey, transfer) = self.token(from: parent, key, requester, record)
         let isUseDue = stored.isUseDue(at: transfer.issuedAt)
-        // Only a request that may be granted uses up the limit, and a token beyond the limit is never handed out. A
-        // request that the store could not serve is not counted, so that retries do not end in "too many requests".
+        // The rate limit is checked last, so that refused requests do not use it up. The token is written in parallel,
+        // but not handed out beyond the limit. If the store fails, the try is not counted.
         try await self.tries.count([MintLimits.session(parent)], or: .handoffThrottled) { [store] loop in
             let written = store.create(transfer, key: tokenKey, on: loop)
-            // Minting is a use of the native session. If noting the use fails, the session only ends early.
+            // Minting is a use of the native session. If `touch` fails, the session only idles out earlier.
             if isUseDue { _ = store.touch(key, on: loop) }
             return written
         }
@@ -151,7 +149,7 @@ package struct HandoffMint: RecordCaller {
         return MintedToken(token: token, lifetime: transfer.expiresAt.since(transfer.issuedAt))
     }
 
-    /// Returns the key of the session that a token names.
+    /// Returns the key of the session to which a session token or access token belongs.
     private func key(of token: [UInt8]) throws(NotDone) -> RecordKey {
         switch self.authority.readSession(token) {
         case .record(let named): return named
@@ -172,17 +170,17 @@ package struct HandoffMint: RecordCaller {
         if let reason = objection ?? requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
     }
 
-    /// Returns the reason why no token may be minted from this session for this client. `nil` if a token may be minted.
+    /// Returns why no token may be minted from this session for this client. `nil` if a token may be minted.
     package static func objection(to parent: Session, client: ClientSettings, now: UnixTime) -> Reason? {
-        // A stolen browser cookie must not yield tokens for other hosts, and a session from a handoff must not yield
-        // further tokens. A token must end with its session, and an online session has no lineage of its own.
+        // A handoff session must not yield further handoffs. An online session has no lineage of its own, so the token
+        // would not end with it. A browser's session is refused, because a stolen cookie must not open other hosts.
         if parent.origin == .transfer || parent.isOnline { return .handoffNested }
         if parent.kind != .native || now >= parent.expiresAt { return .sessionUnknown }
         if let owner = parent.clientID, owner != client.clientID { return .sessionOtherClient }
         return nil
     }
 
-    /// Asks the operator's rules whether a token may be minted from this session, also for callers that mint later.
+    /// Asks the operator's rules whether the requester may mint a token from this session.
     package func judgement(of parent: Session, for requester: TokenRequester) async -> RuleJudgement {
         await self.rules.judge(
             .mint,

@@ -8,37 +8,37 @@ package struct HandoffRequest: Sendable {
     /// The bytes of the token, not yet judged.
     package var token: [UInt8]
     package var transport: HandoffTransport
-    /// The public authority (`host[:port]`) of the request. The web session will be valid only there.
+    /// The public authority (`host[:port]`) that received the request. The new web session is valid only there.
     package var authority: String
     /// The realms of the host.
     package var realms: Realms
-    /// The consuming web client of the route.
+    /// The web client of the requested route.
     package var client: ClientSettings
-    /// The device that presents the token. If its ASN is not set, the gateway looks it up.
+    /// The device that presents the token. A missing ASN is looked up.
     package var device: DeviceFacts
     /// The certificate that the client presents in the TLS handshake, for rules. `nil` if no certificate is presented.
     package var certificate: ClientCertificate?
-    /// The browser's live session on this host, from the gateway or the provider's own cookie. `nil` without a session.
+    /// The browser's live session on this host, from the gateway's cookie or the provider's. `nil` if there is none.
     package var existing: (key: RecordKey, session: Session)?
-    /// The token with which the browser presents the existing session. A new token replaces it if a transfer token of
-    /// the session's user is consumed and the session stays. `nil` if the session keeps its token.
+    /// The session token that the browser presented. If the browser keeps its session, a new session token replaces it.
+    /// `nil` if it must not be replaced.
     package var existingToken: PresentedToken?
-    /// Whether the existing session meets the route's requirements. If so, its user's token may leave the session in
-    /// place.
+    /// Whether the existing session meets the route's requirements. If false, the token always creates a new session.
     package var existingSuffices = true
-    /// Whether the new session replaces and ends the existing session of its user (`endable`).
+    /// Whether the new session ends the user's existing session (`endable`).
     package var replacesExisting = true
-    /// Whether another user's existing session ends (`endable`). A link on another site must not sign a user out.
+    /// Whether the token ends another user's session (`endable`). False if another site may have caused the request.
     package var endsOtherUser = true
     /// The organization (`org_id` or `org_name`) that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// The mark of the account last used in this browser on this host (`TokenAuthority.accountMark`). `nil` if unknown.
+    /// The browser's mark of the account that it used last on this host (`TokenAuthority.accountMark`). `nil` if
+    /// unknown.
     package var lastAccount: Secret?
     /// The proof of the user's confirmation (`TokenAuthority.confirmationMark`). `nil` if the user was not asked.
     package var confirmationMark: [UInt8]?
-    /// Identifies an attempt and its repetitions: a new secret, or the secret that the browser repeats after a 503.
+    /// The secret of the attempt. A repetition after a lost answer has the secret of the first attempt.
     package var attempt: AttemptSecret
-    /// Whether the attempt's secret is new. If so, the browser cannot have made this attempt before.
+    /// Whether the secret of the attempt is new, so that the request is not a repetition.
     package var isFirstAttempt = false
     package var requestID: String
 
@@ -64,18 +64,17 @@ package struct HandoffRequest: Sendable {
         self.requestID = requestID
     }
 
-    /// The existing session if it can end here. A session of the provider's own cookie stays: unless the provider has
-    /// ended this session, its sign-in page would send the browser straight back with the session.
+    /// The existing session if the gateway can end it. A session from the provider's own cookie cannot end here,
+    /// because the provider would sign the browser in again at once.
     var endable: (key: RecordKey, session: Session)? { self.existing.flatMap { $0.key.kind == .session ? $0 : nil } }
 }
 
 /// The result of presenting a session-transfer token.
 package enum HandoffOutcome: Sendable {
-    /// The browser gets a new web session. `replaces` is this user's earlier session in the browser. It has ended.
+    /// The browser gets a new web session. The user's earlier session `replaces` has ended.
     case signedIn(token: Secret, session: Session, replaces: RecordKey?)
-    /// The browser keeps its session and its session token. Either the transfer token made the session, or the token is
-    /// used up and would have made a worse session for this user. The transfer token is removed, and nothing else
-    /// happens.
+    /// The browser keeps its session and its session token. The transfer token made that session, or was used up
+    /// without making a new one.
     ///
     /// - Parameter isRepeated: True if an earlier attempt of this browser used up the transfer token.
     case alreadySignedIn(isRepeated: Bool)
@@ -83,25 +82,25 @@ package enum HandoffOutcome: Sendable {
     ///
     /// - Parameter isRepeated: True if an earlier attempt of this browser used up the transfer token.
     case renewed(token: Secret, session: Session, isRepeated: Bool)
-    /// The token does not sign the user in. The reason is for logs only. `endsExisting` is true if the browser's
-    /// session of another user has ended.
+    /// The token does not sign the user in. Only logs show the reason. `endsExisting` is true if another user's session
+    /// has ended.
     case refused(Reason, endsExisting: Bool)
-    /// The token is for an account that this browser did not use last. The user is asked, and nothing has changed.
+    /// The token is for another account than the browser's last. The user must confirm it. Nothing has changed.
     case unconfirmed
-    /// A page informs the user, and the browser's session stays. Either a rule denied the token (`rule.denied`) and the
-    /// token is burned, or a delegated token met a browser that is signed in (`handoff.already_signed_in`).
+    /// The token is refused with a page for the user: by a rule (`rule.denied`), or because a delegated token was
+    /// presented in a browser with a session (`handoff.already_signed_in`).
     ///
-    /// - Parameter text: The text for the user. `nil` if the gateway's own text is shown.
+    /// - Parameter text: The rule's text for the user. `nil` to show the gateway's own text.
     case denied(Reason, text: String?)
-    /// The store could not answer (503), so it may be unknown whether the token was used. Repeating the request with
-    /// the same `HandoffRequest.attempt` completes the attempt.
+    /// The store could not answer, and the token may have been used. Repeating the request with the same
+    /// `HandoffRequest.attempt` completes the attempt.
     case unavailable(StoreError)
 }
 
-/// The result of presenting a session-transfer token, with the device binding that was checked on the way.
+/// The outcome, and the result of the binding check.
 package struct JudgedHandoff: Sendable {
     package let outcome: HandoffOutcome
-    /// The binding check for the access log. `nil` if no binding was checked.
+    /// The result of the binding check, for the access log. `nil` if no binding was checked.
     package let binding: JudgedBinding?
 
     package init(_ outcome: HandoffOutcome, binding: JudgedBinding? = nil) {
@@ -127,7 +126,7 @@ extension HandoffOutcome {
         }
     }
 
-    /// Returns the refusal for a reason: with a page (`denied`), or without informing the user (`refused`).
+    /// Returns the outcome for a refusal: `denied` if the user gets a page about it, otherwise `refused`.
     static func refusal(_ reason: Reason, text: String?, endsExisting: Bool) -> HandoffOutcome {
         switch reason {
         case .ruleDenied, .handoffAlreadySignedIn: .denied(reason, text: text)

@@ -3,11 +3,11 @@ import Sessions
 package import Settings
 package import Vocabulary
 
-/// Links that take a browser from a handoff to the host on which users sign in, so that the browser is signed in there,
-/// too (`handoff.share`). The browser then returns to the requested page. The link carries that page sealed, so that
-/// nothing is stored and no other site can make a link.
+/// Makes links from a host with a handoff to the host on which its users sign in (`handoff.share`). The link signs the
+/// browser in there, too, and returns it to the requested page. The page is sealed in the link, so that nothing is
+/// stored and only this deployment can make links.
 package struct HandoffShare: Sendable {
-    /// A page of a host to which a browser returns.
+    /// A page to which the browser returns.
     package struct Page: Sendable, Equatable {
         /// The public authority of the host.
         package var host: String
@@ -22,8 +22,8 @@ package struct HandoffShare: Sendable {
 
     /// The time for which a link is valid. Browsers follow redirects at once.
     private static let lifetime = Duration.seconds(60)
-    /// The maximum length of the path and query in a link, so that the link fits into a request line when sealed twice.
-    /// A browser that requests a longer path and query is signed in on the requested host only.
+    /// The maximum length of the page's path and query. The link must fit into a request line even if it is sealed
+    /// twice. For longer paths, no link is made, and the browser is signed in on the requested host only.
     private static let longestTarget = 2800
     private static let version: UInt8 = 1
 
@@ -35,8 +35,8 @@ package struct HandoffShare: Sendable {
         self.keys = keys
     }
 
-    /// Returns the host on which users of `page.host` sign in, and the sealed link for it in base64url. Returns `nil`
-    /// if users sign in on `page.host` itself, or if the page's path and query are too long.
+    /// Returns the host on which users of `page.host` sign in, and the sealed text of the link. `nil` if users sign in
+    /// on `page.host` itself, or if the path and query are too long.
     package func link(to page: Page, now: UnixTime) -> (host: SignInHosts.Host, text: String)? {
         guard page.target.utf8.count <= Self.longestTarget, let host = self.hosts.signInHost(of: page.host) else {
             return nil
@@ -53,8 +53,8 @@ package struct HandoffShare: Sendable {
     /// - Parameters:
     ///   - authority: The host from which the browser comes.
     ///   - host: The host on which the link is presented.
-    /// - Returns: The page and whether the link is still valid. With an expired link, the browser only returns to the
-    ///   page. `nil` if no host of this deployment made the link.
+    /// - Returns: The page. `isCurrent` is false if the link has expired, so that it must sign nobody in. `nil` if this
+    ///   deployment did not make the link for these hosts.
     package func page(
         _ text: String,
         from authority: String,
@@ -72,6 +72,6 @@ package struct HandoffShare: Sendable {
         }
     }
 
-    /// Returns the purpose of the seal. It is unambiguous, because an authority contains no space.
+    /// Returns the purpose of the seal. An authority contains no space, so the text is unambiguous.
     private static func place(_ from: String, _ host: String) -> String { "handoff share \(from) \(host)" }
 }

@@ -1,9 +1,9 @@
 package import Vocabulary
 
-/// The account that a browser used last, as its cookie shows it.
+/// The browser's cookie with a mark of the account that it used last.
 package enum LastAccount {
-    /// Returns the mark with which a token's account is compared. `nil` if the browser sends no mark. Several different
-    /// marks match no account, so that the user is asked: an attacker's second cookie must not turn the question off.
+    /// Returns the mark in the cookies. `nil` if there is none. For several different marks, returns one that matches
+    /// no account, so that a planted cookie cannot suppress the confirmation.
     package static func mark(_ values: Set<[UInt8]>) -> Secret? {
         values.count > 1 ? Secret([]) : values.first.map { Secret($0) }
     }

@@ -5,12 +5,11 @@ package import Vocabulary
 
 /// An id_token before it is signed (OpenID Connect Core 2).
 ///
-/// Each id_token has all claims, because SDKs of native apps replace their id_token when they mint a transfer token.
+/// Every id_token has all claims, because native SDKs replace their id_token when they mint a transfer token.
 package struct IDToken: Sendable {
-    /// The lifetime of a token unless the client's settings set another one.
+    /// The lifetime of a token, unless the client's settings say otherwise.
     package static let defaultLifetime = Duration.seconds(36_000)
-    /// The maximum lifetime of a token, whatever the settings say. A replaced key stays published at least for this
-    /// time.
+    /// The maximum lifetime of a token. After a rotation, the old key stays published for longer than this.
     package static let longestLifetime = Duration.seconds(86_400)
 
     /// The issuer's URL as in the metadata, with its trailing slash.
@@ -30,7 +29,7 @@ package struct IDToken: Sendable {
     package var nonce: String?
     /// `act` (RFC 8693 4.1). `nil` if nobody acts for the user.
     package var actor: JSONValue?
-    /// The access token in the answer that contains the id_token.
+    /// The access token that is issued together with the id_token, for `at_hash`. `nil` if none is issued.
     package var accessToken: Secret?
     package var issuedAt: UnixTime
     package var lifetime = Self.defaultLifetime
@@ -61,7 +60,7 @@ package struct IDToken: Sendable {
     }
 
     package var claims: JSONValue {
-        // None of the names set below is the name of a profile claim.
+        // The claims set below have other names than the profile claims.
         var claims = UserInfoClaims.claims(of: self.identity, scopes: self.scopes)
         let lifetime = min(max(self.lifetime, .seconds(1)), Self.longestLifetime)
         claims["iss"] = .string(self.issuer)
@@ -82,8 +81,7 @@ package struct IDToken: Sendable {
 
     /// Returns the token in compact form. Signing takes a millisecond, too long for an event loop.
     ///
-    /// - Parameter key: A key for RS256 (`IDTokenKeys`). `at_hash` uses the hash function of RS256. A key for another
-    ///   algorithm is a programming error and ends the process.
+    /// - Parameter key: An RS256 key (`IDTokenKeys`). A key for another algorithm ends the process.
     package func signed(by key: SigningKey) -> String {
         precondition(key.algorithm == .rs256, "id_tokens are signed with RS256")
         return String(decoding: key.sign(JSONText.encode(self.claims), header: [("typ", "JWT")]), as: UTF8.self)

@@ -6,8 +6,8 @@ package struct IDTokenHint: Sendable, Equatable {
     package let clientID: String
     package let subject: String
 
-    /// Verifies `token`. `nil` if it is not an id_token of `issuer`. Logout tokens are signed with the same key, but
-    /// rejected. The age of `token` is ignored, because users sign out long after sign-in.
+    /// Verifies `token`. `nil` if it is not an id_token of `issuer`. A logout token is rejected, although the same key
+    /// signs it. An expired id_token is accepted, because users sign out long after sign-in.
     ///
     /// - Parameter keys: The public keys of the issuer's id_tokens.
     package init?(_ token: String, issuer: String, keys: JWKSet) {

@@ -26,11 +26,11 @@ package enum IDTokenKeyFailure: Error, Sendable, Hashable {
     }
 }
 
-/// The RSA keys with which the gateway signs id_tokens. All gateways of a store sign with one key. The first gateway
-/// makes it.
+/// The RSA keys for signing id_tokens. All gateways that share a store sign with the same key. The first gateway that
+/// needs a key makes it.
 ///
-/// The last keys that were read are used during an outage of the store. A document that cannot be opened is overwritten
-/// only by `rotate(after:discards:)` with `discards`, because clients may hold tokens that only the keys in it verify.
+/// During an outage of the store, the last known keys stay in use. Keys that cannot be unsealed are overwritten only by
+/// `rotate(after:discards:)` with `discards`, because clients may hold tokens that only these keys verify.
 package final class IDTokenKeys: DocumentReader {
     /// A notice for operators.
     package enum Notice: Sendable, Hashable {
@@ -40,7 +40,7 @@ package final class IDTokenKeys: DocumentReader {
         case restored
         /// The keys were sealed under an older secret, and are now sealed under the current secret.
         case resealed
-        /// There is a newer key than this process knew.
+        /// A new key was found in the store.
         case rotated(keyID: String, signsFrom: UnixTime)
         case failed(IDTokenKeyFailure)
     }
@@ -51,11 +51,11 @@ package final class IDTokenKeys: DocumentReader {
         /// Whether the store has answered at least once, with or without a key.
         var hasRead = false
         var makesKeys = false
-        /// A new key that the store has not yet accepted. It is kept, because making a key takes a tenth of a second.
+        /// A generated key that is not yet stored. Retries reuse it, because generating a key takes about 0.1 s.
         var candidate: SigningKey?
     }
 
-    /// The maximum number of times that a step is tried if other gateways change the document at the same time.
+    /// The maximum number of tries while other gateways change the document.
     private static let tries = 8
 
     private let store: any DocumentStore
@@ -67,7 +67,7 @@ package final class IDTokenKeys: DocumentReader {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - clock: The clock that all gateways of the store share.
+    ///   - clock: The clock of all gateways that share the store.
     ///   - report: Called once for each notice, on any thread.
     package init(
         store: any DocumentStore,
@@ -86,7 +86,7 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: For requests
 
-    /// Returns the key that signs now. Waits only if no key has been read yet.
+    /// Returns the current signing key. Waits for the store only if no key is known yet.
     package func signer() async throws(IDTokenKeyFailure) -> SigningKey {
         if let plan = self.state.withLock({ $0.plan }) { return plan.signer(self.clock.now()) }
         await self.prepare()
@@ -95,7 +95,7 @@ package final class IDTokenKeys: DocumentReader {
         return plan.signer(self.clock.now())
     }
 
-    /// The public keys. Empty if no key exists and the gateway makes none. `nil` if the keys are not yet known.
+    /// The public keys. Empty if no key exists and none is to be made. `nil` if the keys are not yet known.
     package var published: JWKSet? {
         let (plan, isNone) = self.state.withLock { ($0.plan, $0.hasRead && !$0.makesKeys) }
         return plan?.published(self.clock.now()) ?? (isNone ? JWKSet(keys: []) : nil)
@@ -177,7 +177,7 @@ package final class IDTokenKeys: DocumentReader {
     private enum Standing {
         case plan(KeyPlan, Stored<SigningKeyDocument>)
         case absent
-        /// There are keys, but this ring cannot open them. The version is `nil` if even the document cannot be read.
+        /// Keys exist, but the ring cannot unseal them. The version is `nil` if the document itself cannot be read.
         case unreadable(RecordVersion?)
     }
 
@@ -186,8 +186,8 @@ package final class IDTokenKeys: DocumentReader {
             guard let plan = stored.record.plan(self.ring) else { return .unreadable(stored.version) }
             return .plan(plan, stored)
         }
-        // The name of a document depends on the secret, too. A document written under another secret appears only in
-        // the list, and listing then fails. A list that fails once may just have lost its connection.
+        // The document's name depends on the secret. A document under an unknown secret is found only by listing, which
+        // then fails. Listing is tried twice, because the connection may also fail.
         for _ in 0..<2 {
             do throws(IDTokenKeyFailure) {
                 let listed = try await self.ask { store, loop in
@@ -229,7 +229,7 @@ package final class IDTokenKeys: DocumentReader {
         }
     }
 
-    /// Returns the keys. If an older secret sealed them, seals them again, because they would be lost with that secret.
+    /// Seals the keys again if an older secret sealed them. Otherwise, removing that secret would lose them.
     private func resealed(
         _ plan: KeyPlan,
         _ stored: Stored<SigningKeyDocument>
@@ -253,7 +253,7 @@ extension IDTokenKeys {
     package struct Rotation: Sendable, Hashable {
         package let keyID: String
         package let signsFrom: UnixTime
-        /// The key that signs until `signsFrom`, and the end of its publication. `nil` if no earlier key is kept.
+        /// The previous signing key. `nil` if none exists or it was discarded.
         package let former: Former?
 
         package struct Former: Sendable, Hashable {
@@ -265,13 +265,13 @@ extension IDTokenKeys {
     /// The reason why a rotation was refused.
     package enum RotationRefusal: Error, Sendable, Hashable {
         case failure(IDTokenKeyFailure)
-        /// A key from an earlier rotation does not sign before `until`.
+        /// The previous rotation is not complete: its key does not sign before `until`.
         case waiting(keyID: String, until: UnixTime)
     }
 
-    /// Adds a key. It is published at once and signs after `settling`. Every gateway of the store learns of it.
+    /// Adds a key. It is published at once and signs after `settling`. If it is the only key, it signs at once.
     ///
-    /// - Parameter discards: Whether all earlier keys are dropped, readable or not, so that the new key signs at once.
+    /// - Parameter discards: Whether to delete all earlier keys, even if they cannot be unsealed.
     package func rotate(after settling: Duration, discards: Bool = false) async throws(RotationRefusal) -> Rotation {
         do {
             let key = SigningKey.generated(.rs256)

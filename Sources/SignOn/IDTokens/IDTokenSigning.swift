@@ -1,14 +1,13 @@
 package import JOSE
 
-/// The source of the keys of id_tokens.
+/// Where the keys of id_tokens come from.
 package enum IDTokenSigning: Sendable {
     /// `signing_key_file`. The store's keys are not used.
     case file(SigningKeyRing)
-    /// The store. `isNeeded` is true if there are clients, so that the first request for a missing key makes it.
+    /// Keys in the store. `isNeeded` is true if clients are registered. A missing key is then made.
     case store(IDTokenKeys, isNeeded: Bool)
 
-    /// Starts to make the store's key in the background, if there are clients and no gateway has made a key. Making a
-    /// key takes a tenth of a second or more, and the first answer with an id_token would have to wait.
+    /// Starts making a missing key in the background, so that the first id_token need not wait 0.1 s or more for it.
     package func makeReady() {
         if case .store(let keys, isNeeded: true) = self { keys.prepareSoon() }
     }
@@ -21,7 +20,7 @@ package enum IDTokenSigning: Sendable {
         }
     }
 
-    /// Returns the public keys. `nil` if they are not yet known. Waits only if no key has been read yet.
+    /// Returns the public keys. `nil` if they are not yet known. Waits for the store only if no key is known yet.
     package func published() async -> JWKSet? {
         switch self {
         case .file(let ring): return ring.published

@@ -1,7 +1,7 @@
 import JOSE
 import Vocabulary
 
-/// The keys of id_tokens, and the times when each of them signs. A value without I/O.
+/// The keys of id_tokens, each with the time from which it signs.
 ///
 /// ```
 /// old key   signs -------------------------|  published until its tokens have ended --|
@@ -9,7 +9,7 @@ import Vocabulary
 ///                 rotation             signsFrom                      signsFrom + afterlife
 /// ```
 ///
-/// Nothing is written when a key begins or stops signing. Every gateway derives both times from the clock.
+/// Nothing is written when a key begins or stops signing. Every gateway computes both times from the clock.
 struct KeyPlan: Sendable {
     struct Planned: Sendable {
         let key: SigningKey
@@ -18,8 +18,8 @@ struct KeyPlan: Sendable {
         var keyID: String { self.key.publicKey.thumbprint }
     }
 
-    /// How long a key stays published after it last signed: the maximum lifetime of an id_token, plus an hour for clock
-    /// differences and for gateways that learn late of the next key.
+    /// How long a key stays published after it stopped signing: the maximum lifetime of an id_token, and an hour for
+    /// differing clocks and gateways that read the new key late.
     static let afterlife = IDToken.longestLifetime + .seconds(3600)
 
     /// The keys in the order in which they sign. Never empty.

@@ -1,7 +1,6 @@
 import Vocabulary
 
-/// Converts authentication methods to the values registered for `amr` (RFC 8176 2), because relying parties compare
-/// these values. Headers, introspection and sessions keep the names that the provider uses.
+/// Converts authentication methods to the values that are registered for `amr` (RFC 8176 2), for use in id_tokens only.
 enum RegisteredMethods {
     /// The registered values for the names that the gateway and Kratos use.
     private static let values = [

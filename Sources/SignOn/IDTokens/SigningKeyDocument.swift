@@ -3,10 +3,9 @@ import JOSE
 import Sessions
 package import Vocabulary
 
-/// The private keys of id_tokens as the store keeps them, in one document for all gateways of the store.
+/// The stored document with the private keys of id_tokens, shared by all gateways.
 ///
-/// Each key is sealed before the document reaches the store, so the store cannot read keys. The gateway can see which
-/// of its secrets sealed a key.
+/// Each key is sealed, so the store cannot read it. The gateway can tell which of its secrets sealed a key.
 package struct SigningKeyDocument: Document {
     package static var collection: String { "signing-keys" }
     /// The maximum number of documents: the document in use, and documents sealed under lost secrets
@@ -27,7 +26,7 @@ package struct SigningKeyDocument: Document {
 
     let entries: [Entry]
 
-    /// Returns the keys. `nil` if a key cannot be opened because its secret is not in the ring.
+    /// Returns the keys. `nil` if a key cannot be unsealed.
     func plan(_ ring: SealingKeyRing) -> KeyPlan? {
         var keys: [KeyPlan.Planned] = []
         for entry in self.entries {
@@ -40,7 +39,7 @@ package struct SigningKeyDocument: Document {
         return KeyPlan(keys)
     }
 
-    /// Returns true if a key is sealed under a secret other than the current one, and would be lost with that secret.
+    /// Returns true if a key is sealed under an older secret. Removing that secret would lose the key.
     func isSealedUnderOlderSecret(_ ring: SealingKeyRing) -> Bool {
         !self.entries.allSatisfy { ring.isCurrent($0.sealed) }
     }

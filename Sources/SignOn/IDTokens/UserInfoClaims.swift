@@ -4,8 +4,8 @@ package import Vocabulary
 /// The claims about a user that scopes request (OpenID Connect Core 5.1, 5.4), in id_tokens and at the userinfo
 /// endpoint.
 ///
-/// A claim comes from the trait of its name, or from the traits in which providers' schemas keep it. Kratos, for
-/// example, has a `name` of `first` and `last`. A claim without a trait is left out.
+/// A claim's value comes from the trait with the claim's name, or from other traits that common identity schemas use.
+/// For example, Kratos schemas have `name.first` and `name.last`. A claim without a value is left out.
 package enum UserInfoClaims {
     private enum Form {
         case text
@@ -53,7 +53,7 @@ package enum UserInfoClaims {
         Claim("phone_number", "phone", .text, ["phone"]),
         Claim("phone_number_verified", "phone", .truth, ["phone_verified"]),
         Claim("address", "address", .address),
-        // Claims of Auth0. Apps that request an organization compare them.
+        // Auth0's organization claims. Apps compare them with the organization that they requested.
         Claim("org_id", "openid"),
         Claim("org_name", "openid"),
     ]
@@ -72,7 +72,7 @@ package enum UserInfoClaims {
         for claim in asked {
             claims[claim.name] = claim.paths.lazy.compactMap { self.value(at: $0, of: traits, claim.form) }.first
         }
-        // A claim that an address or number is verified means nothing without the address or number.
+        // `email_verified` and `phone_number_verified` are meaningless without the address or number.
         if claims["email"] == nil { claims["email_verified"] = nil }
         if claims["phone_number"] == nil { claims["phone_number_verified"] = nil }
         return claims

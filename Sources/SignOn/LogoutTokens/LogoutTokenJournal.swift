@@ -1,11 +1,11 @@
 package import Observability
 import Vocabulary
 
-/// Records what became of logout tokens: counts them, and writes to the audit stream which clients were not notified.
+/// Counts the results of logout tokens, and writes failed notifications of clients to the audit stream.
 package struct LogoutTokenJournal: Sendable {
     private let take: @Sendable (ClientLogoutResult, ClientSession, String) -> Void
 
-    /// Creates a journal that passes every result to `take`, with a detail that is empty for accepted tokens.
+    /// Creates a journal that passes every result and its detail to `take`. The detail of an accepted token is empty.
     package init(_ take: @escaping @Sendable (ClientLogoutResult, ClientSession, String) -> Void) {
         self.take = take
     }

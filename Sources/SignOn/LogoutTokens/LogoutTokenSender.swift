@@ -9,10 +9,10 @@ package import Vocabulary
 /// Sends logout tokens to clients in the background (OpenID Connect Back-Channel Logout 1.0 2.5).
 ///
 /// Each client has its own queue, so that a slow client delays no other client. If a client does not answer, or answers
-/// with 429 or a 5xx status, the token is signed and sent again after 5 and after 30 seconds. Tokens that still wait
-/// when the process ends are lost. One object lives as long as the process, across reloads.
+/// with 429 or a 5xx status, a new token is sent after 5 seconds, and another one after 30 more seconds. Waiting tokens
+/// are lost when the process ends. The sender lives as long as the process, across reloads.
 package final class LogoutTokenSender: ClientNotifier {
-    /// The parts that a configuration determines.
+    /// The dependencies that a reload replaces.
     package struct Plan: Sendable {
         let clients: ClientRegistry
         let issuers: [String: String]
@@ -34,7 +34,7 @@ package final class LogoutTokenSender: ClientNotifier {
             self.transport = transport
         }
 
-        /// Returns the settings of the session's client. `nil` if the client is not to be notified.
+        /// Returns the settings of the session's client. `nil` if the client must not be notified.
         func client(of session: ClientSession) -> ClientSettings? {
             self.clients.snapshot.client(session.clientID).flatMap { client in
                 client.backchannelLogoutURI != nil && client.isFor(session.realm) ? client : nil
@@ -42,9 +42,9 @@ package final class LogoutTokenSender: ClientNotifier {
         }
     }
 
-    /// The maximum number of tokens that wait or are being sent. A client may use only a share (`ShareRule`).
+    /// The maximum number of tokens that wait or are being sent. Each client may use only a share (`ShareRule`).
     package static let capacity = 10_000
-    /// The maximum number of tokens that are being sent to one client.
+    /// The maximum number of tokens that are sent to one client at the same time.
     private static let parallel = 8
     /// The pauses before the second and the third try.
     private static let pauses: [Duration] = [.seconds(5), .seconds(30)]
@@ -56,7 +56,7 @@ package final class LogoutTokenSender: ClientNotifier {
     private struct Message: Sendable {
         let session: ClientSession
         var number = 1
-        /// Succeeds after the first try.
+        /// Succeeds after the first try. `nil` for retries.
         var firstTry: EventLoopPromise<Void>?
     }
 
@@ -69,7 +69,7 @@ package final class LogoutTokenSender: ClientNotifier {
         var plan: Plan?
         var lines: [String: Line] = [:]
         var places: Shares<String>
-        /// The pauses before retries.
+        /// The tasks that wait before a retry, by number.
         var pauses: [Int: Task<Void, Never>] = [:]
         var pauseCount = 0
         var isDraining = false
@@ -83,7 +83,7 @@ package final class LogoutTokenSender: ClientNotifier {
 
     /// - Parameters:
     ///   - clock: The clock of id_tokens.
-    ///   - longestWait: The maximum wait of a user's sign-out, in real time.
+    ///   - longestWait: The maximum time, in real time, that a user's sign-out waits for first tries.
     ///   - pause: Waits between tries, unless the task is cancelled.
     package init(
         clock: Clock,
@@ -109,7 +109,7 @@ package final class LogoutTokenSender: ClientNotifier {
     /// Whether any token waits or is being sent.
     package var isBusy: Bool { self.state.withLock { $0.places.total > 0 } }
 
-    /// Drops all retries, waits until `deadline` for tokens that were not tried yet, and drops the rest.
+    /// Drops all retries, waits until `deadline` for first tries, and drops the tokens that were not sent by then.
     package func drain(until deadline: ContinuousClock.Instant) async {
         let pauses = self.state.withLock { state in
             state.isDraining = true
@@ -149,7 +149,7 @@ package final class LogoutTokenSender: ClientNotifier {
 
     // MARK: Lines
 
-    /// Adds a new token to its client's queue, or drops it if the limits are reached.
+    /// Adds a new token to its client's queue. Drops the token if a limit is reached.
     private func admit(_ message: Message) {
         let isAdmitted = self.state.withLock { state in
             guard state.places.total < state.places.rule.limit, state.places.admits(message.session.clientID) else {
@@ -179,7 +179,8 @@ package final class LogoutTokenSender: ClientNotifier {
         }
     }
 
-    /// Returns the next token of a client's queue. `nil` if the queue is empty. The sender then ends.
+    /// Returns the next token of a client's queue. If the queue is empty, returns `nil`, and the caller must stop
+    /// sending.
     private func next(for client: String) -> Message? {
         self.state.withLock { state in
             if let next = state.lines[client]?.waiting.popFirst() { return next }
@@ -240,7 +241,7 @@ package final class LogoutTokenSender: ClientNotifier {
 
     private static let stopping = "the gateway stops"
 
-    /// - Parameter result: `nil` if nothing was to be sent.
+    /// - Parameter result: The result to record. `nil` if the client was not to be notified any longer.
     private func end(_ message: Message, _ result: ClientLogoutResult?, _ detail: String = "") {
         if let result { self.journal.note(result, message.session, detail: detail) }
         self.state.withLock { $0.places.giveBack(message.session.clientID) }

@@ -6,7 +6,7 @@ package struct APIDirectory: Sendable {
     /// The scopes that belong to no API: for claims (OpenID Connect Core 5.4) and the refresh token (11).
     package static let ownScopes = [Self.openID, "profile", "email", "phone", "address", Self.offlineAccess]
     package static let openID = "openid"
-    /// The scope with which a client that may manage sessions lists and ends its users' sessions.
+    /// The scope for listing and ending the user's sessions, for clients that may manage sessions.
     package static let sessions = "sessions"
     package static let offlineAccess = "offline_access"
     /// The lifetime of an access token for no API.

@@ -25,9 +25,10 @@ package struct AuthorizationCode: SingleUseRecord, Hashable {
     /// `dpop_jkt`: the thumbprint of the key that must be proven when the code is redeemed (RFC 9449 10).
     package var keyThumbprint: String?
     package var issuedAt: UnixTime
-    /// The session that must still exist, because a transfer token made it or because online tokens end with it.
+    /// The session that must still exist when the code is redeemed. `nil` if the code and its tokens outlive the
+    /// session.
     package var parent: RecordKey?
-    /// True if the code's refresh tokens end with `parent`, a session of the browser that came from a handoff.
+    /// True if the code's refresh tokens end with `parent`.
     package var endsWithParent: Bool
 
     package init(

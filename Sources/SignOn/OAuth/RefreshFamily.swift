@@ -11,9 +11,8 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "r")) }
     /// The maximum `refresh_token.token_lifetime`.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
-    // A rotation that a failover undoes is harmless. The previous token yields the same successor again, and the
-    // successor itself proves that it was issued. The answer to a previous token may report a rotation that no replica
-    // has confirmed. If that rotation is lost, a theft of the previous token is detected one rotation later.
+    // If a failover undoes a rotation, the previous token yields the same successor again, and the successor is still
+    // accepted. A theft of the previous token may be detected one rotation later.
     package static var isBoundToReign: Bool { false }
 
     package var clientID: String
@@ -48,9 +47,8 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         return .former
     }
 
-    /// Reports whether the provider may have to be asked about the user before the family is used. Time is divided into
-    /// windows. They begin at different times for each family, so that families do not ask at once. A family that was
-    /// rotated in the present window has already asked.
+    /// Returns whether the provider may have to be asked about the user. A family that was rotated in the current
+    /// interval (`confirm_every`) has already asked. Each family's intervals begin at another time, to spread requests.
     package func mustAskProvider(_ settings: RefreshTokenSettings, at now: UnixTime) -> Bool {
         guard settings.follows else { return false }
         guard settings.rotation == .rotating else { return true }

@@ -43,9 +43,9 @@ package struct RefreshToken: Sendable, Hashable {
 /// Makes refresh tokens and reads presented refresh tokens.
 ///
 /// A token is `spr_ keyID(2) tag(10)` and 43 characters of base64url for 32 bytes: the family's id (8), the generation
-/// (4, big-endian), and a code over all earlier parts under a key from the gateway's secret (20 bytes of HMAC-SHA-256).
-/// Forged tokens are therefore recognised without the store, and old tokens at any age. The gateway can make the token
-/// of each generation again for a client that lost an answer.
+/// (4, big-endian) and a code (20). The code is a truncated HMAC-SHA-256 of all earlier parts under a key from the
+/// gateway's secret. Forged tokens are therefore recognised without the store. The gateway can make the token of each
+/// generation again for a client that lost an answer.
 package struct RefreshTokenAuthority: Sendable {
     /// The result of reading a presented token without the store.
     package enum Reading: Sendable, Hashable {

@@ -50,8 +50,8 @@ extension TokenService {
         }
     }
 
-    /// Returns whether a provider may have made the token. If so, `exchange` returns an access token that ends with the
-    /// provider's session. The gateway stores nothing else from which it could issue further tokens.
+    /// Returns whether a provider may have made the token. `exchange` then returns an access token that ends with the
+    /// provider's session.
     package func isForeign(_ token: Secret) -> Bool {
         self.authority.readSession(token.bytes) == .malformed
             && self.foreign?.tokens.candidates(for: token).isEmpty == false
@@ -214,7 +214,7 @@ extension TokenService {
         )
     }
 
-    /// Returns the first tokens for a client whose user just signed in with a provider's native kit, in a new lineage.
+    /// Returns the first tokens for a client whose user just signed in with a provider's native SDK, in a new lineage.
     /// The tokens end with the user's sessions, also when the provider ends them.
     ///
     /// - Parameters:
@@ -227,7 +227,7 @@ extension TokenService {
     ) async throws(NotDone) -> IssuedTokens {
         try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
             let (authentication, evidence, realm) = (user.proven.authentication, user.proven.evidence, user.realm)
-            // If the kit belongs to no provider, no provider vouches for the user.
+            // Without a configured provider, nobody is trusted to verify the address, so the account is not linked.
             let linked = user.isOfProvider ? self.accounts?.linked(authentication, of: realm) : nil
             var session = self.session(of: linked ?? authentication, in: realm, scopes: scopes, requester)
             if user.isOfProvider {
@@ -261,10 +261,10 @@ extension TokenService {
             )
             let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
             if user.isOfProvider { try await self.ends?.note(evidence, of: session) }
-            // Nothing is handed out before all records are written. After a failure, nobody knows what was written.
+            // All records are written before a token is handed out.
             for new in records { try await self.write(new) }
             do throws(NotDone) {
-                // A block that is written from now on ends the tokens.
+                // Checked after the write, because only a later block ends the tokens.
                 try await self.records.blocks.admit(session.identity)
             } catch {
                 record.sessionID = nil

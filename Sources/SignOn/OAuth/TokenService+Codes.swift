@@ -58,12 +58,11 @@ package struct CodeRedemption: Sendable {
 }
 
 extension TokenService {
-    /// Issues a code to a signed-in user.
+    /// Issues a code to a signed-in user. All its tokens end when all of the user's sessions end.
     ///
-    /// The code's tokens end with the user's sessions ("log out everywhere"). If a transfer token made the user's
-    /// session, the tokens also end with the native session, and refresh tokens end with the browser's session if
-    /// `endsRefreshAfterTransfer`. Otherwise, the tokens outlive the browser's session, unless the client's refresh
-    /// tokens are online. Online tokens are in the lineage of the browser's session and end with that session.
+    /// If a transfer token made the user's session, the tokens also end with the native session, and refresh tokens end
+    /// with the browser's session if `endsRefreshAfterTransfer`. In other cases, only online tokens (`isOnline`) end
+    /// with the browser's session.
     ///
     /// - Parameters:
     ///   - user: The user's session and its key. The session is the gateway's or the provider's.
@@ -85,8 +84,7 @@ extension TokenService {
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline
         let isProviders = user.key.kind == .foreignSession
-        // Issuing a code is a use of the browser's session, which may have been idle for hours. If the provider ends
-        // the sign-in, the code or its tokens end, too.
+        // Issuing a code is a use of the browser's session, so it may be time to ask the provider about the user.
         if web.sharedGrant != nil { self.grants?.renew(web, user.key) }
         let lineage = isBound ? web.lineage : self.authority.newLineage()
         var session = web
@@ -155,7 +153,7 @@ extension TokenService {
     /// Records that the browser's own session answers an authorization request without asking the user (Auth0's silent
     /// authentication), or why it does not.
     ///
-    /// - Returns: False if the act was not recorded and unrecorded acts are forbidden (`log.audit_on_full: refuse`).
+    /// - Returns: False if the audit queue is full and `log.audit_on_full` is `refuse`. The act must then not happen.
     package func recordSilentAnswer(
         of session: NewSession?,
         refusal reason: Reason? = nil,
@@ -248,13 +246,13 @@ extension TokenService {
         )
     }
 
-    /// Adds a client that got tokens to the holders of its user's grant once more. If a holder left the grant before
-    /// the tokens were written, this client may have been removed as ended.
+    /// Adds a client's new tokens to its user's grant again. Before the tokens were written, a concurrent change of the
+    /// grant may have removed them as ended.
     private func hold(_ tokens: IssuedTokens, _ requester: TokenRequester) async throws(NotDone) {
         let session = tokens.session.session
         guard let key = session.sharedGrant, let grants = self.grants else { return }
         let settings = requester.client.refreshToken
-        // If the store cannot be asked, the client follows the grant without being one of its holders.
+        // If the store cannot be asked, the grant does not list the tokens, and they are updated when they are used.
         let isHeld = try? await grants.add(tokens.root, expiresAt: session.expiresAt, to: key, for: settings)
         guard isHeld == false else { return }
         try? await self.ask { store, loop in session.end(tokens.session.key, in: store, on: loop) }

@@ -5,7 +5,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// The requester of a token, with the facts that tokens and their records depend on.
+/// The client that requests tokens, and the facts about its request.
 package struct TokenRequester: Sendable {
     /// The client, already authenticated.
     package var client: ClientSettings
@@ -63,15 +63,15 @@ package struct TokenService: RecordCaller {
     let journal: AuditJournal
     /// The operator's rules for sign-ins and for exchanges of tokens.
     let rules: RuleBook
-    /// Counts the sessions that end with a session. `nil` if that number is not recorded.
+    /// Counts the sessions that end with a session. `nil` to record no count.
     let cascade: SessionCascade?
     /// The providers' tokens that can be exchanged. `nil` if there are no such tokens.
     let foreign: ForeignGrants?
     /// Links the accounts of several providers into one. `nil` if accounts are never linked.
     let accounts: AccountLinks?
-    /// Finds the sessions that a provider ends by its own id of a user. `nil` if no provider ends sessions here.
+    /// Notes and finds the sessions of a provider's user. `nil` if no provider ends sessions here.
     let ends: ProviderSessions?
-    /// Asks providers about their users. `nil` if no session follows its provider.
+    /// Asks providers whether users still have access. `nil` to ask none.
     let grants: ProviderGrants?
     /// Limits the sessions of a user. `nil` if they are not limited.
     let sessions: SessionService?
@@ -141,8 +141,8 @@ package struct TokenService: RecordCaller {
         record.expiresAt = min(now.advanced(by: self.apis.lifetime(audience)), parent.expiresAt)
         // An access token has no separate idle timeout.
         record.idleLifetime = max(.milliseconds(1), record.expiresAt.since(now))
-        // The provider's tokens belong to the session, which outlives this token. A use of this token may show that it
-        // is time to ask the provider about its user.
+        // The provider's tokens stay with the session. A shared grant is kept here, too, so that a use of this token
+        // can ask the provider about the user.
         if parent.sharedGrant == nil { record.provider?.grant = nil }
         record.provider?.renewAt = nil
         record.provider?.tokensEndAt = nil
@@ -160,8 +160,9 @@ package struct TokenService: RecordCaller {
             }
         }
         try await self.ask { store, loop in store.create(access, on: loop) }
-        // An end of the user's sessions before the write does not affect the new record, so the session is looked up.
-        // The session of a foreign token ends with its lineage, so the new record is looked up instead.
+        // If the session ended before the write, the new record did not end with it. The session is therefore looked
+        // up. A foreign token's session ends with its lineage. The new record is in this lineage, so it is looked up
+        // instead.
         let witness = session.key.kind == .session ? session.key : access.key
         if try await self.session(witness) != nil { return true }
         await self.discard(access)

@@ -1,15 +1,14 @@
 import Cryptography
 package import Vocabulary
 
-/// Names accounts in the audit stream without revealing the input. Users may type passwords into the wrong field, and
-/// an unknown identifier may be the email address of an uninvolved person.
+/// Keyed hashes of the identifiers that users type, for the audit stream. The identifiers themselves may be mistyped
+/// passwords or addresses of strangers.
 ///
-/// A name is a keyed hash, so a reader of the log cannot compute it from a list of addresses. A successful sign-in is
-/// recorded with both the name and the subject, so that failed sign-ins can be matched to their user.
+/// A successful sign-in is recorded with hash and subject, so that failed sign-ins can be matched to their user.
 package struct AccountNames: Sendable {
     private let key: HMACKey
 
-    /// - Parameter secret: The deployment's current secret. Another secret yields other names.
+    /// - Parameter secret: The deployment's current secret. Another secret yields other hashes.
     package init(_ secret: Secret) {
         self.key = HMACKey(HKDF(secret: secret.bytes).bytes(for: "sallyport account name 1", count: 32))
     }

@@ -26,9 +26,9 @@ package struct AddressLimits: StoreCaller {
         self.loops = loops
     }
 
-    /// Returns the counts of an address, and of an account that is tried from it. No limit applies to an account alone.
+    /// Returns the counts of an address, and of one account's tries from this address.
     ///
-    /// - Parameter account: The account as the user types it. `nil` if only the limits for all accounts are wanted.
+    /// - Parameter account: The account as the user types it. `nil` for the counts of the address only.
     package func counts(of address: IPAddress, account: String?) async throws(NotDone) -> [Count] {
         var counts: [Count] = []
         for bucket in Self.buckets(of: address, account: account) {
@@ -38,7 +38,7 @@ package struct AddressLimits: StoreCaller {
         return counts
     }
 
-    /// Clears the counts. With Redis, other gateways keep their own counts of the tries.
+    /// Clears the counts. With Redis, the local counts of other gateways remain.
     package func clear(_ address: IPAddress, account: String?) async throws(NotDone) {
         for bucket in Self.buckets(of: address, account: account) {
             try await self.ask { limiter, loop in limiter.forgive(bucket, on: loop) }

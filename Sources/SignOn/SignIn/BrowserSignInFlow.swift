@@ -5,13 +5,14 @@ package import Providers
 package import Sessions
 package import Vocabulary
 
-/// Signs users in at a provider that redirects browsers: sends a browser there and begins a session on its return.
+/// Redirects browsers to a provider for sign-in, and verifies the answer when they return. The caller begins the
+/// session.
 package struct BrowserSignInFlow: Sendable {
-    /// The limit of failed sign-ins from one address: fifty, then one a second. Each try costs a call to the provider.
+    /// The limit of failed sign-ins from one address: 50 at once, then one per second.
     static let perAddress = RateLimit("signin.callback", burst: 50, interval: .seconds(1))
 
     package let sessions: SessionService
-    /// The provider's name on a host with several providers. `nil` if the host has no other provider.
+    /// The provider's name. `nil` if the host has no other provider.
     package let name: String?
     private let provider: any BrowserProvider
     private let tries: TryCounter
@@ -20,11 +21,11 @@ package struct BrowserSignInFlow: Sendable {
 
     /// - Parameters:
     ///   - sessions: The service that begins the sessions of the provider's users.
-    ///   - name: The provider's name on hosts with several providers. `nil` if the host has no other provider.
+    ///   - name: The provider's name. `nil` if the host has no other provider.
     ///   - limiter: The limiter for failed sign-ins.
-    ///   - keys: The keys that seal the state of a sign-in. A browser keeps this state until it returns.
+    ///   - keys: The keys that seal the state of a sign-in for the browser.
     ///   - reportOutage: Called with the reason if the provider gives no answer. The reason contains no token or claim
-    ///     value. No audit record is written, because nobody was refused.
+    ///     value.
     package init(
         sessions: SessionService,
         name: String? = nil,
@@ -41,12 +42,12 @@ package struct BrowserSignInFlow: Sendable {
         self.reportOutage = reportOutage
     }
 
-    /// Begins a sign-in. Writes nothing to the store and records nothing, because anyone may call it.
+    /// Begins a sign-in. Stores and records nothing, because anyone may call it.
     ///
     /// - Parameters:
     ///   - returnTo: A safe path on the host (`ReturnTo`).
     ///   - authority: `host[:port]` of the host on which the sign-in begins and ends.
-    ///   - app: The native app for which the user signs in. `nil` if the session will be the browser's.
+    ///   - app: The native app for which the user signs in. `nil` if the browser itself gets the session.
     ///   - isRepeat: True if the sign-in replaces an earlier sign-in that could not be completed.
     /// - Returns: The URL for the browser, and the sealed state that the browser keeps under `id` until it returns.
     package func begin(
@@ -70,19 +71,19 @@ package struct BrowserSignInFlow: Sendable {
         return (beginning.url, id, self.seal.seal(pending, id: id, on: authority))
     }
 
-    /// Returns whether a sign-in that names no provider, because the host had only one, began at this provider.
+    /// Returns whether a sign-in without a provider name began at this provider, while the host had no other provider.
     package func began(_ pending: KeptSignIn) -> Bool {
         pending.provider == nil && pending.atProvider?.provider.isExactly(self.provider.name) == true
     }
 
-    /// Returns the sign-in that a browser has kept under `id` on this host, even if it has expired. `nil` if this
-    /// deployment did not begin it on this host.
+    /// Opens the sign-in that a browser has kept under `id`, even if it has expired. `nil` if it was not sealed for
+    /// this host.
     package func pending(_ kept: Secret, id: String, on authority: String) -> KeptSignIn? {
         self.seal.open(kept, id: id, on: authority)
     }
 
-    /// Returns the reduced form of a sign-in that does not fit into the browser's cookies. It lacks the provider's
-    /// state, so the sign-in can only begin again. `nil` if the sign-in is already reduced.
+    /// Seals a sign-in without the provider's state, for a browser without room for cookies. A shortened sign-in can
+    /// only begin again. `nil` if it is already shortened.
     package func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret? {
         pending.atProvider == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
@@ -90,22 +91,21 @@ package struct BrowserSignInFlow: Sendable {
     /// True if the provider makes browsers post its answer to the callback.
     package var answersByForm: Bool { self.provider.answersByForm }
 
-    /// Seals the answer that a browser posted to the callback at this path of the host. The sealed text goes into the
-    /// URL of a redirect, because browsers send the host's cookies only after the redirect.
+    /// Seals the answer that a browser posted to the callback at `path`, for the URL of a redirect to the same path.
+    /// The cross-site post had no cookies. The redirected request has them.
     package func carry(_ posted: PostedAnswer, to path: String, on authority: String) -> Secret {
         posted.sealed(by: self.seal.keys, for: path, on: authority)
     }
 
-    /// Opens a text that `carry` sealed for this path of the host. `nil` for any other text.
+    /// Opens an answer that `carry` sealed for this path and host. `nil` for any other text.
     package func carried(_ text: Secret, to path: String, on authority: String) -> PostedAnswer? {
         PostedAnswer(text, by: self.seal.keys, for: path, on: authority)
     }
 
-    /// Returns the browser's sessions on this host. A completed sign-in replaces them. `nil` if the browser is signed
-    /// in and must not complete the sign-in, because that would end its session: the sign-in has expired, or a
-    /// sufficient session began after it (the browser returned twice, or the user signed in in another tab).
+    /// Returns the browser's sessions on this host. The completed sign-in replaces them. `nil` if the browser must keep
+    /// its session instead: the sign-in has expired, or a sufficient session began later, for example in another tab.
     ///
-    /// The store is asked before the provider, so that an outage of the store does not use up the code.
+    /// Call this before the provider is asked, so that an outage of the store does not use up the code.
     package func former(
         _ pending: KeptSignIn,
         by requester: Requester
@@ -129,8 +129,7 @@ package struct BrowserSignInFlow: Sendable {
     /// Asks the provider which user has returned. No session begins.
     ///
     /// - Parameter kind: The kind of the session to begin, for the record of a refusal.
-    /// - Throws: A refusal, or a temporary failure: too many sign-ins failed, or the provider or the store cannot
-    ///   answer. If the provider was not reached, the sign-in may be completed later.
+    /// - Throws: A refusal, `signin.throttled`, or an outage of the provider or the store.
     package func prove(
         _ pending: KeptSignIn,
         _ parameters: [(name: String, value: String)],
@@ -170,8 +169,8 @@ package struct BrowserSignInFlow: Sendable {
         }
     }
 
-    /// Refuses a browser that returned without the sign-in that it began. Does nothing if the browser is signed in,
-    /// because it then only returned twice or late.
+    /// Refuses a browser that returned without the cookie of its sign-in. Does nothing if the browser is signed in,
+    /// because it then returned twice or late.
     package func refuseUnknown(for requester: Requester) async throws(NotDone) {
         let live = try await self.sessions.presented(by: requester)
         if !live.isEmpty, requester.cookies.count == 1 { return }

@@ -3,8 +3,8 @@ import NIOCore
 import Sessions
 package import Vocabulary
 
-/// Makes the two codes of a provider's session exchange single-use across all gateways of a store. The provider itself
-/// would return the session again and again.
+/// Makes the two codes of a provider's session exchange single-use across all gateways that share the store. The
+/// provider itself accepts the codes again and again.
 package struct ExchangeClaims: RecordCaller {
     /// How long a device that lost the answer may repeat its request.
     private static let repetition = Duration.seconds(30)
@@ -12,7 +12,7 @@ package struct ExchangeClaims: RecordCaller {
     private static let lifetime = Duration.seconds(600)
     /// The tolerated clock difference between gateway and provider.
     private static let tolerance = Duration.seconds(60)
-    /// The maximum number of times that a claim is tried if another claim is written at the same time.
+    /// The maximum number of tries while other requests claim the codes.
     private static let maxTries = 4
 
     let records: RecordAccess
@@ -21,14 +21,14 @@ package struct ExchangeClaims: RecordCaller {
         self.records = records
     }
 
-    /// Claims the session of these codes for a device.
+    /// Marks these codes as used by a device.
     ///
     /// - Parameters:
     ///   - codes: Both codes, normalised so that spellings that the provider treats as equal are equal.
     ///   - provider: The provider's name.
     ///   - signedInAt: The time of the sign-in, by the provider's clock.
-    /// - Throws: `code.replayed` if another device used the codes or they were used too long ago; `code.unknown` if the
-    ///   sign-in is too old.
+    /// - Throws: `code.replayed` if another device has used the codes, or this device more than 30 seconds ago;
+    ///   `code.unknown` if the sign-in is too old.
     package func claim(
         _ codes: [String],
         at provider: String,
@@ -46,7 +46,7 @@ package struct ExchangeClaims: RecordCaller {
                 return
             }
             guard now < end else { throw NotDone(.codeUnknown) }
-            // The claim outlives the time in which the codes may be used, whatever the provider's clock says.
+            // The claim must outlive the codes, even if the provider's clock is ahead.
             let claim = ExchangeClaim(
                 device: device,
                 claimedAt: now,

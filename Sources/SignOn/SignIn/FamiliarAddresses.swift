@@ -2,10 +2,10 @@ package import AddressIntelligence
 import Synchronization
 package import Vocabulary
 
-/// The addresses from which users signed in most recently, in the memory of this process and bounded in number. A user
-/// who is not remembered only gets stricter limits, so the store does not keep the addresses.
+/// The addresses from which users recently signed in, in the memory of this process. A forgotten address only means
+/// stricter limits.
 package final class FamiliarAddresses: Sendable {
-    /// Hashes, seeded for each process. A client cannot produce a collision, and a hash does not reveal the address.
+    /// Hashes with a seed of this process, so that no client can cause collisions.
     private struct Memory {
         var recent: Set<Int> = []
         var older: Set<Int> = []

@@ -15,7 +15,8 @@ package struct IDTokenSignIns: Sendable {
     private let tries: TryCounter
 
     /// - Parameters:
-    ///   - owners: The providers that also own users of native SDKs. `nil` if the realm of `sessions` owns all users.
+    ///   - owners: The configured providers whose users also sign in with native SDKs. `nil` if all users are in the
+    ///     realm of `sessions`.
     ///   - limiter: The limiter for failed sign-ins.
     package init(
         sessions: SessionService,
@@ -36,8 +37,7 @@ package struct IDTokenSignIns: Sendable {
 
     /// Begins a native session for the user of the id_token.
     ///
-    /// - Parameter nonce: The nonce that the app sent. `nil` if the app sent none. The id_token must then have no
-    ///   nonce.
+    /// - Parameter nonce: The nonce that the app sent. `nil` if it sent none. The id_token must then have none, too.
     /// - Throws: A refusal of the id_token, `signin.throttled`, or the errors of `SessionService.begin`.
     package func signIn(
         _ kind: SocialIDToken,

@@ -3,7 +3,7 @@ package import Providers
 import Sessions
 package import Vocabulary
 
-/// A sign-in that has begun at a provider. The browser keeps it sealed until it returns, and nothing is stored.
+/// The state of a sign-in at a provider. The browser keeps it in a sealed cookie, and nothing is stored.
 package struct KeptSignIn: Sendable, Equatable {
     /// The time in which a user must sign in at the provider, 10 minutes.
     package static let lifetime: Duration = .seconds(600)
@@ -11,27 +11,27 @@ package struct KeptSignIn: Sendable, Equatable {
     /// 4096 bytes (RFC 6265bis 5.6).
     static let longest = 3800
 
-    /// The provider's state for completing the sign-in. `nil` if the browser could not store it, or if an earlier
-    /// version of the gateway began the sign-in. The sign-in can then only begin again.
+    /// The provider's state for completing the sign-in. `nil` if the browser had no room for it, or if an earlier
+    /// version of the gateway began the sign-in. Without it, the sign-in can only begin again.
     package var atProvider: PendingSignIn?
-    /// The path on this host to which the browser finally goes.
+    /// The path on this host to which the browser goes in the end.
     package var returnTo: String
     /// The requirements of the sign-in.
     package var demand: SignInDemand
     package var begunAt: UnixTime
-    /// The native app for which the user signs in. `nil` if the session is the browser's.
+    /// The native app for which the user signs in. `nil` if the browser itself gets the session.
     package var app: WaitingApp?
-    /// True if the sign-in replaces one that could not be completed. Such a sign-in does not begin again. A browser
-    /// that keeps no cookies would go to the provider and back forever.
+    /// True if the sign-in has begun again once. It then fails instead of beginning again, because a browser without
+    /// cookies would loop.
     package var isRepeat = false
-    /// The name of the sign-in's provider, on a host with several providers. Only that provider completes the sign-in,
-    /// at its own callback (mix-up, RFC 9700 4.4). `nil` if the host had only one provider.
+    /// The provider's name, on a host with several providers. The sign-in is completed only at this provider's callback
+    /// (mix-up, RFC 9700 4.4). `nil` if the host had only one provider.
     package var provider: String?
 
-    /// True if the sign-in begins again, once, because `atProvider` is missing.
+    /// True if the sign-in begins again because `atProvider` is missing.
     package var beginsAgain: Bool { self.atProvider == nil && !self.isRepeat }
 
-    /// Returns whether the user has taken longer than `lifetime` to sign in.
+    /// Returns whether the sign-in has expired (`lifetime`).
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 
     /// Returns a requirement that the sign-in has not met. `nil` if all requirements are met.
@@ -50,7 +50,7 @@ package struct KeptSignIn: Sendable, Equatable {
 package struct WaitingApp: Sendable, Equatable {
     /// The id of the app's flow.
     package var flow: String
-    /// The destination to which the browser returns with a code.
+    /// The URL to which the browser returns with a code.
     package var returnTo: String
 
     package init(flow: String, returnTo: String) {
@@ -59,12 +59,12 @@ package struct WaitingApp: Sendable, Equatable {
     }
 }
 
-/// Seals the sign-in that a browser keeps.
+/// Seals and opens `KeptSignIn`.
 struct KeptSignInSeal: Sendable {
     private static let version: UInt8 = 3
-    /// Version 4. Its text ends with the name of the provider.
+    /// The version whose text ends with the provider's name.
     private static let versionWithProvider: UInt8 = 4
-    /// Version 2. Its text ends with an app. The provider's state in versions 1 and 2 is no longer read.
+    /// The version whose text ends with an app. The provider's state in versions 1 and 2 is no longer read.
     private static let versionWithApp: UInt8 = 2
 
     private enum Flag {
@@ -78,7 +78,8 @@ struct KeptSignInSeal: Sendable {
     ///
     /// - Parameters:
     ///   - id: The name of the cookie.
-    ///   - authority: The host as `host[:port]`, because cookies ignore ports (RFC 6265 8.5).
+    ///   - authority: The host as `host[:port]`. The seal is valid for this port only, unlike the cookie itself (RFC
+    ///     6265 8.5).
     func seal(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         let text = self.text(pending, id, authority)
         guard text.count > KeptSignIn.longest else { return Secret(text) }
@@ -87,8 +88,7 @@ struct KeptSignInSeal: Sendable {
         return Secret(self.text(short, id, authority))
     }
 
-    /// Seals the sign-in without the provider's state, for a browser without space for it. The sign-in can only begin
-    /// again.
+    /// Seals the sign-in without the provider's state, for a browser without room for cookies.
     func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         var short = pending
         short.atProvider = nil
@@ -96,7 +96,7 @@ struct KeptSignInSeal: Sendable {
     }
 
     private func text(_ pending: KeptSignIn, _ id: String, _ authority: String) -> [UInt8] {
-        // A sign-in without a provider's name gets the earlier version, so that earlier gateways can complete it.
+        // A sign-in without a provider's name gets the earlier version, so that earlier gateways can open it.
         let version = pending.provider == nil ? Self.version : Self.versionWithProvider
         return self.keys.sealText(version: version, for: Self.place(id, authority)) { writer in
             writer.write(pending.begunAt)
@@ -112,8 +112,7 @@ struct KeptSignInSeal: Sendable {
         }
     }
 
-    /// Opens a sign-in that was sealed for this id and host. Returns `nil` for any other text or a secret that is no
-    /// longer accepted.
+    /// Opens a sign-in that was sealed for this id and host. Returns `nil` for any other text.
     func open(_ text: Secret, id: String, on authority: String) -> KeptSignIn? {
         self.keys.openText(
             text.bytes,

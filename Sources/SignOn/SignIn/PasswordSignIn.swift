@@ -14,7 +14,7 @@ package struct PasswordSignIn: Sendable {
     /// - Parameters:
     ///   - limiter: The limiter for tries to sign in (`SignInLimits`).
     ///   - familiar: The addresses from which users have signed in, kept across reloads.
-    ///   - accounts: The names of tried accounts in the audit stream.
+    ///   - accounts: Hashes identifiers for the audit stream.
     package init(
         sessions: SessionService,
         provider: any PasswordProvider,
@@ -56,7 +56,7 @@ package struct PasswordSignIn: Sendable {
     ///
     /// - Parameters:
     ///   - kind: The kind of the session to begin, for the record of a refusal.
-    ///   - begin: Begins a session or completes an app's flow. `account` names the account in the audit stream.
+    ///   - begin: Begins a session or completes an app's flow. `account` is the account's hash for the audit stream.
     /// - Throws: `signin.refused` for an unknown user, a wrong password, or a password that changes during the sign-in;
     ///   `signin.throttled` for too many tries; an outage; `provider.unavailable` if the provider has no capacity for a
     ///   check; the errors of `begin`.
@@ -87,7 +87,7 @@ package struct PasswordSignIn: Sendable {
                     from: source
                 )
             } catch {
-                // A try that ends in an outage reveals nothing about the password, so it is not counted.
+                // The check had no result, so the try is not counted.
                 if error.isUnavailable { await self.tries.giveBack(limits.tries) }
                 throw error
             }
@@ -113,7 +113,7 @@ package struct PasswordSignIn: Sendable {
         }
     }
 
-    /// Returns the account's name in the audit stream. `nil` if no account can have the identifier.
+    /// Returns the account's keyed hash for the audit stream. `nil` if no account can have the identifier.
     package func accountName(of identifier: String) -> String? {
         UserIdentifier(identifier).map(self.accounts.name)
     }
@@ -124,7 +124,7 @@ package struct PasswordSignIn: Sendable {
         self.sessions.journal.record(record)
     }
 
-    /// Clears the user's tries from this address after a success. If the limiter fails, the tries stay counted.
+    /// Clears the user's tries from this address. If the limiter fails, the tries stay counted.
     private func forgive(_ limits: SignInLimits) async {
         let user = limits.user
         try? await self.tries.ask { limiter, loop in limiter.forgive(user, on: loop) }

@@ -3,12 +3,12 @@ import Vocabulary
 
 /// A provider's answer that a browser posts to the callback (OAuth 2.0 Form Post Response Mode 1.0).
 ///
-/// The form comes from the provider's site, so the browser sends no `SameSite=Lax` cookie that could identify the
-/// sign-in. The gateway therefore returns the sealed answer to the browser. The browser then loads the callback again
-/// by GET, with its cookies. The seal keeps the code and the user's name out of histories and logs.
+/// Browsers send no `SameSite=Lax` cookies with the provider's cross-site post, so the gateway cannot find the sign-in.
+/// It therefore redirects the browser to the callback with the sealed answer in the URL. The redirected request has the
+/// cookies. The seal keeps the code and the user's name out of histories and logs.
 ///
-/// The seal proves only that the form was posted here, and anyone may post a form. Only the browser's own cookie
-/// completes a sign-in, as with an answer in the query.
+/// The seal does not authenticate the answer, because anyone may post a form. Completing the sign-in still needs the
+/// browser's cookie.
 package struct PostedAnswer: Sendable, Equatable {
     /// The form's parameters that the gateway uses, each once.
     package let parameters: [Parameter]
@@ -24,8 +24,8 @@ package struct PostedAnswer: Sendable, Equatable {
     private static let names = ["state", "code", "error", "iss", "user"]
     /// The maximum length of a value in bytes, sufficient for a code.
     private static let longestValue = 4096
-    /// The maximum length of `user` in bytes, to keep the URL short. Sign-ins do not need it, so a longer value is left
-    /// out.
+    /// The maximum length of `user` in bytes, to keep the URL short. A longer value is left out, because sign-ins do
+    /// not need it.
     private static let longestUser = 1024
     /// The maximum length of the sealed text in bytes.
     private static let longest = 16_384

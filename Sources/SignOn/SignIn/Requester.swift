@@ -2,18 +2,17 @@ package import AddressIntelligence
 package import Cryptography
 package import Vocabulary
 
-/// The properties of the client that begins or ends a session, for the session and its audit records.
+/// The sender of a request, for sessions and audit records.
 package struct Requester: Sendable {
     /// The client's address, after `trusted_proxies` has been applied.
     package var address: IPAddress
     package var userAgent: String?
     /// The certificate that the client presents in the TLS handshake, for rules. `nil` if it presents none.
     package var certificate: ClientCertificate?
-    /// `host[:port]` of the `public_url` at which the request arrived. Web sessions are bound to it.
+    /// `host[:port]` of the `public_url` that received the request. A new web session is valid only there.
     package var authority: String
     package var requestID: String
-    /// The distinct session tokens in a browser's cookies, in order of arrival. The reader of the request limits their
-    /// number.
+    /// The distinct session tokens in the browser's cookies, in order of arrival. Their number is limited elsewhere.
     package var cookies: [Secret]
     /// The distinct values of the provider's own session cookie, in order of arrival.
     package var providerCookies: [Secret]
@@ -36,7 +35,7 @@ package struct Requester: Sendable {
         self.providerCookies = providerCookies
     }
 
-    /// The requester without cookies, for requests that concern no browser's session.
+    /// The requester without cookies, for requests that are not a browser's.
     package var withoutCookies: Requester {
         var requester = self
         (requester.cookies, requester.providerCookies) = ([], [])

@@ -4,10 +4,11 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// The properties of a session, except its user.
+/// The kind of a new session, and whether it outlives the browser.
 package struct SessionTerms: Sendable {
     package var kind: Session.Kind
-    /// True if the user wants to stay signed in after closing the browser. Ignored unless users may choose.
+    /// True if the user wants to stay signed in after closing the browser. Ignored unless the settings let users
+    /// choose.
     package var staysSignedIn: Bool
 
     package init(_ kind: Session.Kind, staysSignedIn: Bool = false) {
@@ -43,13 +44,13 @@ extension SessionService {
         )
     }
 
-    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. To prevent session
-    /// fixation, no value that the client presented is used for the session.
+    /// Begins a session for an authenticated user in a new lineage. Its token and id are always new, never values that
+    /// the client presented (session fixation).
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     /// - Returns: The session and its token. The token is handed out only once.
-    /// - Throws: `signin.blocked`, or `rule.denied` if a rule refuses, before any change; `session.limit`, or an outage
-    ///   of the store or the audit stream, before the token is returned.
+    /// - Throws: `signin.blocked` and `rule.denied`, before anything changes; `signin.refused` and `signin.ended`
+    ///   (`confirm`); `session.limit`; an outage of the store or the audit stream.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -59,13 +60,13 @@ extension SessionService {
         try await self.replace([], with: authentication, terms, evidence: evidence, for: requester)
     }
 
-    /// Ends `former` and begins a session that replaces them, for example after a repeated sign-in or a step-up. The
-    /// old sessions end first (CVE-2026-34454), and stay ended if the new session cannot begin.
+    /// Ends `former`, then begins a session that replaces them, for example after a step-up. The old sessions stay
+    /// ended if the new session cannot begin (CVE-2026-34454).
     ///
     /// - Parameters:
     ///   - former: Sessions of one client. The audit record names only the first session.
     ///   - evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
-    ///   - account: The account that was tried (`AccountNames`), for the record.
+    ///   - account: The hash of the tried identifier (`AccountNames`), for the audit record.
     package func replace(
         _ former: [FoundSession],
         with authentication: Authentication,
@@ -96,7 +97,7 @@ extension SessionService {
             session.provider =
                 try await self.grants?.keep(evidence, for: session, key)
                 ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-            // Noted before the session is written, so that the end of the provider's session finds it.
+            // Noted before the session is written, so that a logout at the provider finds the session.
             try await self.providerSessions?.note(evidence, of: session)
         }
         let found = FoundSession(key: key, session: session)
@@ -108,7 +109,7 @@ extension SessionService {
             record.endedSessionID = former.first?.session.id
             guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
         } catch {
-            // The token is never handed out, so the session is useless even if the store cannot end it now.
+            // If ending fails, the session is harmless, because nobody has its token.
             try? await self.endWithDependents(found)
             self.grants?.discard(after: found.session)
             self.refuse(error, found.session.subject, terms.kind, &record)
@@ -118,8 +119,8 @@ extension SessionService {
         return (token, found.session)
     }
 
-    /// Checks a sign-in again between writing its session or code and handing it out. An event that ended the user's
-    /// sessions during the sign-in missed the new session. A later event finds it.
+    /// Checks a sign-in again after its session or code was written, before it is handed out. A sign-out or block
+    /// during the sign-in may have missed the new session. Later ones find it.
     ///
     /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if none exists.
     /// - Throws: `signin.refused` if the user is gone or has another password; `signin.blocked`; `signin.ended` if the
@@ -137,7 +138,7 @@ extension SessionService {
     /// Records that the sign-in of an authenticated user is refused, unless `error` is an outage.
     ///
     /// - Parameters:
-    ///   - subject: The user's name in the store.
+    ///   - subject: The user's subject.
     ///   - record: The record of the sign-in.
     func refuse(_ error: NotDone, _ subject: String, _ kind: Session.Kind, _ record: inout AuditRecord) {
         guard !error.isUnavailable else { return }
@@ -147,7 +148,7 @@ extension SessionService {
         self.journal.record(record)
     }
 
-    /// Applies blocks and rules to a sign-in before anything changes. Writes a refusal to the audit stream.
+    /// Applies blocks and rules to a sign-in before anything changes, and records a refusal.
     ///
     /// - Parameter record: The record of the sign-in, to which the findings are added.
     /// - Throws: `signin.blocked`, or `rule.denied` with the text for the user.
@@ -209,7 +210,7 @@ extension SessionService {
         return session
     }
 
-    /// Returns the drafted native session with this id, as begun now on the requester's device.
+    /// Returns a drafted native session with this id, beginning now on the requester's device.
     func begun(_ draft: Session, id: String, for requester: Requester) -> Session {
         var session = draft
         session.id = id

@@ -6,7 +6,7 @@ package import Vocabulary
 /// A session that has ended because its user signed out.
 package struct SignedOutSession: Sendable {
     package let session: Session
-    /// The provider's tokens as they were. `nil` if none were kept.
+    /// The provider's tokens, read before the end. `nil` if none were kept.
     package let tokens: ProviderTokenSet?
 }
 
@@ -30,8 +30,8 @@ extension SessionService {
         self.notifyClients(of: found.stored)
     }
 
-    /// Ends a session that another one replaces, and everything that ends together with it. The caller moves the
-    /// session's clients (`moveClients`).
+    /// Ends a session and everything that ends together with it, but notifies no clients. The caller moves the clients
+    /// to the new session (`moveClients`).
     func endReplaced(_ found: FoundSession) async throws(NotDone) {
         try await self.ask { store, loop in found.session.end(found.key, in: store, on: loop) }
     }
@@ -60,8 +60,8 @@ extension SessionService {
     ///
     /// A provider's token also ends here, even if the provider still accepts it.
     ///
-    /// - Throws: The reason why the token names no native session. Nothing is thrown if the store knows that the
-    ///   session has ended, so that a client that lost the answer can repeat its request.
+    /// - Throws: The reason why the token belongs to no native session. Does not throw if the session has just ended,
+    ///   so that a client can repeat its request.
     package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
         try await self.awaitingNotifications { () async throws(NotDone) in try await self.endApp(token, requester) }
     }
@@ -79,8 +79,7 @@ extension SessionService {
         }
     }
 
-    /// Returns whether the store knows that the session under `key` has ended. The store does not know ends that it has
-    /// forgotten or lost in a restart.
+    /// Returns whether the store still knows that the session under `key` has ended.
     private func knowsEnd(of key: RecordKey) async throws(NotDone) -> Bool {
         let finding = try await self.ask { store, loop in
             let promise = loop.makePromise(of: SessionFinding.self)
@@ -93,13 +92,11 @@ extension SessionService {
         }
     }
 
-    /// Ends the session of the token with this key. A session that ended before is ended again, because a client
-    /// repeats its request after a 503 for an unconfirmed end. If the lineage ends, the provider's tokens are revoked
-    /// in the background, unless another holder needs them. A replaced token ends nothing after its overlap
-    /// (`SuccessorToken.overlap`).
+    /// Ends the session that a token presents, with its dependents. An ended session is ended again, because the client
+    /// may repeat its request after a 503. A replaced token is accepted only for `SuccessorToken.overlap`. The
+    /// provider's tokens are revoked in the background.
     ///
-    /// - Returns: The result, and the provider's tokens as they were. `tokens` is `nil` if none exist or the store
-    ///   cannot return them. The session ends in any case.
+    /// - Returns: The result, and the provider's tokens, read before the end. `tokens` is `nil` if none could be read.
     private func signOut(
         _ token: RecordKey,
         _ kind: Session.Kind,
@@ -117,7 +114,7 @@ extension SessionService {
             $0.accepts(tokenNumber: number, at: now) && Self.isPresentable($0, kind, by: requester)
         }
         let present = presented.session.flatMap { mayEnd($0.record) ? $0.record : nil }
-        // The family ends first. Once the presented session has ended, a repeated request cannot find the family.
+        // The family ends first, because a repeated request cannot find it once the presented session has ended.
         let root = kind == .web ? present?.familyRoot(key) : nil
         var family: [RecordKey]?
         if let root { family = try await self.ask { HandoffFamily.members(of: root, in: $0, on: $1) } }

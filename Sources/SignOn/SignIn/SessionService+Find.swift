@@ -4,8 +4,8 @@ package import Vocabulary
 
 /// Finds the sessions that tokens and cookies present.
 extension SessionService {
-    /// Returns this service for endpoints that only show sessions. It first looks in the caches of the event loops, as
-    /// requests to apps do, and asks the store only every few seconds.
+    /// Returns this service for endpoints that only show sessions. It reads the event loops' caches first, like
+    /// requests to apps.
     ///
     /// - Parameter resolvers: The resolvers of the event loops. `nil` if each session is read from the store.
     package func showing(_ resolvers: SessionResolvers?) -> SessionService {
@@ -14,7 +14,7 @@ extension SessionService {
         return service
     }
 
-    /// Returns the result of `find`, or `nil` if `find` is refused. Only outages are thrown.
+    /// Returns the result of `find`, or `nil` if it throws a refusal. Outages are thrown.
     package static func ifAny<Found>(
         _ find: @autoclosure () async throws(NotDone) -> Found
     ) async throws(NotDone) -> Found? {
@@ -44,7 +44,7 @@ extension SessionService {
         guard let cookie = requester.cookies.first else { throw NotDone(.credentialMissing) }
         guard requester.cookies.count == 1 else {
             var record = self.record(.denied(.credentialAmbiguousCookie), .web, requester)
-            // If the cookies belong to several users, it is unknown which user is the browser's.
+            // With sessions of several users, it is unknown which user is at the browser.
             let subjects = Set(((try? await self.presented(by: requester)) ?? []).map(\.session.subject))
             record.subject = subjects.count == 1 ? subjects.first : nil
             self.journal.record(record)
@@ -57,8 +57,8 @@ extension SessionService {
         return found
     }
 
-    /// Returns the session of the gateway's own cookie, or if none exists, of the provider's cookie, as for requests
-    /// to apps.
+    /// Returns the session of the gateway's cookie. Without such a session, returns the session of the provider's
+    /// cookie.
     package func browser(_ requester: Requester) async throws(NotDone) -> FoundSession {
         do throws(NotDone) {
             return try await self.web(requester)
@@ -70,7 +70,7 @@ extension SessionService {
         }
     }
 
-    /// Returns the browser's live sessions that a sign-out on this host ends: the gateway's and the provider's.
+    /// Returns the browser's live sessions, of the gateway and of the provider, that a sign-out on this host ends.
     package func signedIn(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var all = try await self.presented(by: requester)
         for cookie in requester.providerCookies {
@@ -79,7 +79,7 @@ extension SessionService {
         return all
     }
 
-    /// Returns all live web sessions that the cookies present on this host. A sign-in or sign-out must end them.
+    /// Returns all live web sessions of the cookies on this host. A sign-in or sign-out must end them all.
     package func presented(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {
@@ -135,7 +135,7 @@ extension SessionService {
         }
     }
 
-    /// Adds a session to its user's list again, because the list may lack a session that a repeated request gets.
+    /// Adds a session to its user's list again, because the first request may have failed before it did so.
     func list(_ session: Session, _ key: RecordKey) async {
         _ = try? await self.ask { store, loop in
             store.note(NewSession(key: key, session: session), on: loop)

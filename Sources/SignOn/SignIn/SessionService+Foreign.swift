@@ -13,7 +13,7 @@ extension SessionService {
             do throws(NotDone) {
                 answer = try await self.ask { _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }
             } catch {
-                // Another provider may know the token. If no provider does, this provider's outage is thrown.
+                // Another provider may know the token. If none does, this outage is thrown.
                 guard error.reason == .providerUnavailable else { throw error }
                 refusal = error
                 continue
@@ -31,8 +31,8 @@ extension SessionService {
         throw refusal
     }
 
-    /// Returns whether one of the request's cookies is a provider's cookie of a blocked user. Returns false if the
-    /// store or the provider cannot tell.
+    /// Returns whether the browser sent a provider's cookie of a blocked user. Returns false if that cannot be found
+    /// out.
     package func isBlocked(_ requester: Requester) async -> Bool {
         for cookie in requester.providerCookies {
             for candidate in self.tokens.candidates(for: cookie, as: .web) {
@@ -45,11 +45,11 @@ extension SessionService {
         return false
     }
 
-    /// Ends the session of a provider's token or cookie and all sessions made from it. The session ends here, even if
-    /// the provider still accepts the token, and at the provider, if the provider is notified of sign-outs.
+    /// Ends the session of a provider's token or cookie here, with all sessions made from it, even if the provider
+    /// still accepts the token. Notifies the provider if it accepts notifications.
     ///
-    /// - Throws: The reason why the token is not accepted, unless its session ends now or ended before. Also an outage
-    ///   if the provider could not be notified. The session has then ended here, and the client can retry.
+    /// - Throws: The reason why the token is not accepted. `provider.unavailable` if the provider could not be
+    ///   notified. The session has then ended here, and the client can retry.
     package func signOutForeign(
         _ token: Secret,
         as kind: Session.Kind = .native,
@@ -64,7 +64,7 @@ extension SessionService {
             answer = try await self.ask { [tokens, key] _, loop in
                 tokens.session(token, as: kind, key: key, known: nil, on: loop)
             }
-            // The token is unknown to this provider and has not ended here, so it may be another provider's.
+            // An unknown token may be another provider's.
             guard case .none(let reason) = answer, ![.sessionUnknown, .signInBlocked].contains(reason) else {
                 break
             }
@@ -79,10 +79,10 @@ extension SessionService {
             try await ends.end(token: token, of: provider)
             if let id = session.provider?.sessionID {
                 if kind == .web {
-                    // The provider may have issued a new cookie for this session.
+                    // Also ends other cookies that the provider may have issued for this session.
                     try await ends.end(session: id, at: provider)
                 } else {
-                    // Ends the sessions and tokens that a client got for this session with an earlier token.
+                    // Also ends sessions and tokens that a client got for this session with an earlier token.
                     for record in try await ends.records(of: id, at: provider) { try await ends.end(record) }
                 }
             }
@@ -90,8 +90,8 @@ extension SessionService {
             record.note(session, key)
             // The result is ignored, because a full audit queue must not keep the user signed in.
             self.journal.record(record)
-        // The session ended here before, does not suffice, or belongs to a blocked user. The provider may not know
-        // about the sign-out.
+        // The session has ended here before, is insufficient, or belongs to a blocked user. The provider is still
+        // notified of the sign-out.
         case .none(.sessionUnknown), .none(.signInBlocked), .insufficient:
             isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): throw NotDone(reason)

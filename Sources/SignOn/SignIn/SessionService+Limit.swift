@@ -4,12 +4,10 @@ import Vocabulary
 
 /// The limits of a user's sessions (`session.max_per_user`).
 extension SessionService {
-    /// Applies the limit to a session that was just written, before its token is handed out: ends the user's oldest
-    /// sessions of this kind, or refuses the new session. The caller then ends the refused session.
+    /// Applies the limit to a session that was just written, before its token is handed out. Ends the user's oldest
+    /// sessions of this kind, or refuses the new session. The caller must end a refused session.
     ///
-    /// Only sessions that began earlier are counted. Therefore, a repeated attempt ends no session that began after it,
-    /// and of two simultaneous sign-ins only the later one ends the other. A session that the index does not list yet
-    /// is missed, and ends with the next sign-in.
+    /// Only earlier sessions are counted, so that of two simultaneous sign-ins only the later one ends the other.
     ///
     /// - Throws: `session.limit` if the session is refused; an outage of the store.
     func admit(_ new: FoundSession, for requester: Requester) async throws(NotDone) {
@@ -22,7 +20,7 @@ extension SessionService {
             found.session.isSignIn && found.session.kind == new.session.kind
                 && found.session.lineage != new.session.lineage && found.session.began(before: new.session)
         }
-        // The sessions that tickets gave a browser on other hosts belong to its one sign-in.
+        // A browser's sessions on several hosts (tickets) are in one lineage, and count as one sign-in.
         let signIns = Dictionary(earlier.map { ($0.session.lineage, $0) }) { first, second in
             first.session.began(before: second.session) ? first : second
         }
@@ -35,8 +33,7 @@ extension SessionService {
 }
 
 extension Session {
-    /// Whether the session began with a sign-in, not with a handoff, and not from a browser's session with which it
-    /// ends.
+    /// Whether the session began with a sign-in, not with a handoff and not as an online session (`isOnline`).
     fileprivate var isSignIn: Bool { self.isListed && self.origin == (self.kind == .web ? .browser : .native) }
 
     /// Returns whether this session began earlier. Sessions with equal times are ordered by id.

@@ -30,9 +30,8 @@ package struct FoundSession: Sendable {
 }
 
 extension FoundSession {
-    /// Returns whether users see this session as a part of `other`'s sign-in, so that both must continue together. True
-    /// for `other` itself, for the app's or browser's session from which `other` comes, and for the sessions of one
-    /// browser on several hosts.
+    /// Returns whether this session and `other` are one sign-in for the user. True for `other` itself, for the session
+    /// from which `other` was made, and for the sessions of one browser on several hosts.
     package func isSignIn(of other: FoundSession) -> Bool {
         guard self.session.lineage == other.session.lineage else { return false }
         guard self.session.origin == .transfer || self.session.isOnline else { return true }
@@ -52,7 +51,7 @@ package struct SessionService: RecordCaller {
     let tokens: [any ForeignTokens]
     /// Finds the lineages of providers' sessions. `nil` if no provider ends sessions here.
     let providerSessions: ProviderSessions?
-    /// The users whose sessions are found. `nil` if the sessions of all users are found and no user can sign in.
+    /// The users whose sessions are found. `nil` to find the sessions of all users, if no user signs in here.
     let users: RealmUsers?
     /// The realm whose users sign in. `nil` if it is the first realm.
     private var signingRealm: Realm?
@@ -60,7 +59,7 @@ package struct SessionService: RecordCaller {
     let accounts: AccountLinks?
     /// The rules that are asked before a session begins.
     let rules: RuleBook
-    /// Counts the sessions that end with a session. `nil` if that number is not recorded.
+    /// Counts the sessions that end with a session. `nil` to record no count.
     let cascade: SessionCascade?
     /// Finds sessions first in the event loops' caches, as requests to apps do. `nil` if only the store is read.
     var resolvers: SessionResolvers?
@@ -102,10 +101,11 @@ package struct SessionService: RecordCaller {
     package var clock: Clock { self.records.clock }
     package var loops: any EventLoopGroup { self.records.loops }
 
-    /// Returns the mark with which a browser later shows which account it used. `nil` if somebody acts for the user.
+    /// Returns the keyed hash of the session's account, for the last-account cookie. `nil` if somebody acts for the
+    /// user.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 
-    /// The realms whose users are found.
+    /// The realms of the users whose sessions are found.
     package var realms: Realms { self.users?.realms ?? .default }
 
     /// The realm whose users sign in.
@@ -118,10 +118,9 @@ package struct SessionService: RecordCaller {
         return service
     }
 
-    /// Records the denial of a request that another site may have caused. The record names the browser's signed-in
-    /// user, if known.
+    /// Records that a request was denied, with the browser's signed-in user, if known.
     ///
-    /// - Parameter account: The account that was to be signed in (`AccountNames`).
+    /// - Parameter account: The hash of the tried identifier (`AccountNames`).
     package func recordDenial(_ reason: Reason, account: String? = nil, for requester: Requester) async {
         var record = self.record(.denied(reason), .web, requester)
         record.account = account

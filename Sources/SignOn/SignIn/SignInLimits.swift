@@ -3,7 +3,7 @@ import Sessions
 import Vocabulary
 
 /// The rate limits of sign-ins with a password. An IPv6 /64 is treated as one address. An attacker may have many
-/// neighbouring addresses, so blocks of addresses have limits, too, each higher than the limits of the blocks inside.
+/// neighbouring addresses, so blocks of addresses have limits, too. Larger blocks have higher limits.
 ///
 /// No limit applies to a user alone, because anyone could then lock out any user from anywhere. For an address from
 /// which the user has signed in before, only the first two limits apply, so that neighbours cannot lock users out.

@@ -16,7 +16,7 @@ package struct SocialProofs: StoreCaller {
 
     /// Verifies the artefact of a sign-in and returns its user.
     ///
-    /// - Parameter owners: The providers that also own users of native SDKs.
+    /// - Parameter owners: The configured providers whose users also sign in with native SDKs.
     /// - Throws: The errors of `SocialVerifier.verify` and `SocialOwner.user`; `social.replayed` for a repeated
     ///   artefact.
     package func prove(
@@ -32,12 +32,11 @@ package struct SocialProofs: StoreCaller {
             onces.once(proof.artefact.id, for: proof.artefact.lifetime, on: loop)
         }
         guard isFirst else { throw NotDone(.socialReplayed, detail: "replayed") }
-        // The store may have lost its memory of presented artefacts since the check above.
+        // The store may have forgotten presented artefacts since the check above.
         guard self.store.onceMemory.epoch == memory.epoch else { throw Self.forgotten }
         return user
     }
 
-    /// The refusal of an artefact that may have been presented before the store lost its memory. A new sign-in at the
-    /// provider gives the app a new artefact.
+    /// The refusal of an artefact that the store may have forgotten. The user can sign in at the provider again.
     private static let forgotten = NotDone(.socialReplayed, detail: "older than what the store remembers")
 }

@@ -1,13 +1,11 @@
 import Vocabulary
 
-/// All present and earlier names of a user in the store, for finding or ending all sessions of the user
-/// (`ProviderSessions.names`).
+/// All subjects under which a user may have sessions (`ProviderSessions.names`).
 ///
-/// A user's name is the id that the provider gave the user. While a host has several providers, the provider's name
-/// comes before the id (`Realm.subjects`). Sessions keep the name with which they began. A linked user
-/// (`accounts.link`) also has an account. The account's id is another name of the user.
+/// A subject contains the provider's id of the user. On a host with several providers, the provider's name precedes the
+/// id (`Realm.subjects`). A linked user (`accounts.link`) also has the account's id. Sessions keep their first subject.
 package struct UserNames: Sendable, Hashable {
-    /// The user's names as a user of one provider.
+    /// The subjects of the provider's user.
     package var own: [String]
     /// The ids of the user's account and of the accounts that the user had under earlier email addresses.
     package var accounts: [String]
@@ -17,12 +15,12 @@ package struct UserNames: Sendable, Hashable {
         self.accounts = accounts
     }
 
-    /// Creates the names of a linked user of whom only the account is known.
+    /// Creates the names of a linked user from the account alone.
     package init(account: String) {
         self.init(own: [], accounts: [account])
     }
 
-    /// All names, the provider's names first.
+    /// All subjects, the provider's first.
     package var all: [String] { self.own + self.accounts }
 
     /// Adds the names that are missing.

@@ -3,15 +3,15 @@ package import Vocabulary
 
 /// Blocks of users, as operators set and lift them.
 extension UserSessions {
-    /// Blocks a user, and ends everything that the user has. May be repeated, also to change the block.
+    /// Blocks a user, and ends all sessions and tokens of the user. A repeated call changes the block.
     ///
     /// - Parameters:
-    ///   - names: The user's names. The names of the user's accounts at other providers are added.
-    ///   - subject: The user's id for lists.
-    ///   - provider: The provider's name in the settings, for lists. `nil` if the id alone names the user.
+    ///   - names: The user's names. The other names of the user's accounts are added.
+    ///   - subject: The user's id, as lists show it.
+    ///   - provider: The name of the user's provider, as lists show it. `nil` if the id alone identifies the user.
     ///   - end: The time when the user may sign in again. `nil` if the block lasts until it is lifted.
     ///   - operator: The operator who blocks the user.
-    /// - Returns: The block, and false if the user is known to have had no session.
+    /// - Returns: The block. `hasEnded` is false if the user is known to have had no session.
     package func block(
         _ names: UserNames,
         as subject: String,

@@ -2,9 +2,8 @@ import Sessions
 package import Vocabulary
 
 extension UserSessions {
-    /// Ends, on behalf of an operator, everything that began with a provider's session. This includes tokens and
-    /// cookies of the provider, sessions and tokens that clients got for them, transferred sessions, and unused
-    /// transfer tokens.
+    /// Ends everything that began with a provider's session, on behalf of an operator: the provider's tokens and
+    /// cookies, and all sessions and tokens made from them.
     ///
     /// - Parameters:
     ///   - id: The session's id at the provider.
@@ -32,7 +31,7 @@ extension UserSessions {
         record.cascaded = cascaded
         record.provider = provider
         record.detail = "operator \(`operator`)"
-        // The result is ignored: the sessions have ended, and a full audit queue must not turn this into a failure.
+        // The result is ignored, because the sessions have already ended.
         self.sessions.journal.record(record)
     }
 }

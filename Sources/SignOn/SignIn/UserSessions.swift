@@ -35,7 +35,7 @@ package struct UserSessions: RecordCaller {
         return names
     }
 
-    /// Returns the live sessions of the current session's user under all names of the user, the latest first.
+    /// Returns the live sessions of the current session's user, under all of the user's names, the latest first.
     package func all(withUserOf current: FoundSession) async throws(NotDone) -> [FoundSession] {
         let session = current.session
         let names = try await self.directory.names(of: session.identity, at: session.provider?.name)
@@ -68,8 +68,8 @@ package struct UserSessions: RecordCaller {
         return try await self.live(keys) { $0.address == address }
     }
 
-    /// Returns a page of all live sessions and the place of the next page. The place is `nil` after the last page. A
-    /// page may be empty although more pages follow.
+    /// Returns a page of all live sessions, and the start of the next page. `next` is `nil` after the last page. A page
+    /// may be empty although more pages follow.
     package func some(from place: IndexPlace?) async throws(NotDone) -> (found: [FoundSession], next: IndexPlace?) {
         let page = try await self.ask { store, loop in store.sessions(from: place, on: loop) }
         return (try await self.live(Array(Set(page.keys))) { _ in true }, page.next)
@@ -109,8 +109,7 @@ package struct UserSessions: RecordCaller {
     /// Ends a session and everything that ends together with it.
     ///
     /// - Parameters:
-    ///   - new: The new session, if this one ends because of the limit (`SessionService.admit`). `nil` if a person ends
-    ///     it.
+    ///   - new: The new session that exceeds the limit (`SessionService.admit`). `nil` if a person ends the session.
     ///   - operator: The operator who ends the session. `nil` if no operator does.
     package func end(
         _ found: FoundSession,
@@ -124,7 +123,7 @@ package struct UserSessions: RecordCaller {
         self.record(found.session.subject, found, cascaded, `operator`, admitting: new, requester)
     }
 
-    /// Ends all present sessions under the names, even if no index lists them.
+    /// Ends all sessions under these names, even if no index lists them.
     ///
     /// - Parameter operator: The operator who ends the sessions. `nil` if their user ends them.
     /// - Returns: False if the user is known to have had no session.

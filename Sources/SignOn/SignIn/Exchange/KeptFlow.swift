@@ -4,9 +4,9 @@ package import Vocabulary
 /// A native app's request to begin a flow.
 package struct FlowWish: Sendable, Hashable {
     package var kind: KeptFlow.Kind
-    /// The destination to which the browser returns, allowed by the settings. `nil` if the app has not named one.
+    /// The URL to which the browser returns. The settings allow it. `nil` if the app named none.
     package var returnTo: String?
-    /// The requirements for the sign-in. Only `isAgain` and `aal` are kept, because an app requests nothing else.
+    /// The requirements for the sign-in. Only `isAgain` and `aal` are stored, because an app requests nothing else.
     package var demand: SignInDemand
     /// The identity schema that the app named. `nil` if the app named no schema.
     package var schema: String?
@@ -19,11 +19,11 @@ package struct FlowWish: Sendable, Hashable {
     }
 }
 
-/// A native flow with an exchange code: the app's request, and the reason if the last sign-in in the browser failed.
+/// A native app's sign-in flow with an exchange code.
 ///
-/// The flow is kept for twice its lifetime, so that a flow that replaces it after its expiry can take over its code.
+/// The store keeps a flow for twice its lifetime. A new flow can then take over the code of an expired flow.
 package struct KeptFlow: ReplaceableRecord, Hashable {
-    /// The two flows of Kratos. Both also create users who are not yet known, because the provider manages the users.
+    /// Kratos's two kinds of flow. Both sign in existing and new users, because the provider manages the users.
     package enum Kind: String, Sendable, CaseIterable {
         case login, registration
     }
@@ -43,8 +43,8 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     package var wish: FlowWish
     /// The key of the app's code. The return code and the session have the lineage of this key.
     package var code: RecordKey
-    /// The app's code, for answers to the app. `nil` once a browser was redirected with the flow's id, because nobody
-    /// who sees the id in the browser may get the code with it.
+    /// The app's code, for answers to the app. `nil` once a browser knows the flow's id, because nobody may fetch the
+    /// code with an id from the browser.
     package var appCode: Secret?
     /// The failure of the last sign-in in the browser. `nil` if it did not fail.
     package var failure: Failure?
@@ -69,7 +69,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
 
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "n")) }
     package static var longestLife: Duration { .seconds(2 * 3600) }
-    /// The record contains nothing single-use. If a failover loses it, the app begins again.
+    /// A failover may lose the record. The app then begins again.
     package static var isConfirmed: Bool { false }
     package var terms: RecordTerms {
         let lifetime = self.expiresAt.since(self.issuedAt)

@@ -7,9 +7,9 @@ package import Vocabulary
 
 /// The result of exchanging two valid codes.
 package enum ExchangeOutcome: Sendable {
-    /// The exchange succeeded. The app gets the token once, or again while the exchange may be repeated.
+    /// The app gets the session's token. A repeated exchange gets the same token.
     case exchanged(token: Secret, session: Session)
-    /// The user has not signed in. The flow contains the reason.
+    /// The user has not signed in. The flow contains the reason, if there is one.
     case notSignedIn(id: String, KeptFlow)
     /// The session of the codes has ended.
     case ended
@@ -18,7 +18,7 @@ package enum ExchangeOutcome: Sendable {
 extension NativeSignIns {
     /// The time in which the same address may repeat an exchange, because the answer may have been lost.
     package static let repetition = Duration.seconds(30)
-    /// The limit of failed exchanges from one address: sixty, then one a second.
+    /// The limit of failed exchanges from one address: 60 at once, then one per second.
     static let exchangesPerAddress = RateLimit("exchange.address", burst: 60, interval: .seconds(1))
 
     /// Returns a session token for the code that the app kept and the code that the browser brought back.
@@ -100,7 +100,7 @@ extension NativeSignIns {
             return .leave(.notSignedIn(id: code.flow, flow))
         }
         let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
-        // Codes of another provider's host, or of a user who is gone, are not used up here.
+        // A refusal for another provider's host, or for a user who is gone, does not use up the codes.
         if self.sessions.users?.loss(of: session) != nil { return .leave(self.refuseEnded(requester)) }
         if let grant = session.sharedGrant, let grants = self.sessions.grants {
             let isHeld = try await grants.add(attempt.session.sessionKey, expiresAt: session.expiresAt, to: grant)
@@ -122,15 +122,15 @@ extension NativeSignIns {
         record.note(session, attempt.session.sessionKey)
         record.provider = session.provider?.name
         guard self.sessions.journal.record(record) else {
-            // The token is never handed out, so the session is useless even if the store cannot end it now.
+            // If ending fails, the session is harmless, because nobody has its token.
             _ = try? await self.sessions.endOne(attempt.session.sessionKey)
             throw NotDone(.gatewayOverloaded)
         }
         return .exchanged(token: attempt.session.token, session: session)
     }
 
-    /// Applies the limit of the user's sessions. A refused session ends. After an outage, the session stays for a
-    /// repeated attempt of the app.
+    /// Applies the limit of a user's sessions. A refused session ends. After an outage, the session stays, so that the
+    /// app can repeat the exchange.
     private func admit(_ session: Session, _ attempt: Attempt) async throws(NotDone) {
         let found = FoundSession(key: attempt.session.sessionKey, session: session)
         do throws(NotDone) {
@@ -142,7 +142,7 @@ extension NativeSignIns {
         }
     }
 
-    /// Answers used codes: their attempt is repeated because its answer was lost, or another client replays them.
+    /// Answers used codes. A repetition of the attempt that used them gets the token again. Anyone else is refused.
     private func repeated(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> ExchangeOutcome {
         guard marker == attempt.session.success else { throw self.refusal(.exchangeReplayed, attempt.requester) }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }

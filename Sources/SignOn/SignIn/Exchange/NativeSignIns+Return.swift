@@ -4,14 +4,14 @@ import Sessions
 import Settings
 package import Vocabulary
 
-/// The return of a browser to the app.
+/// Makes the code with which a browser returns to the app.
 extension NativeSignIns {
-    /// Makes the code for a user who has signed in. The user's session is not yet written.
+    /// Makes the return code for a signed-in user. The session begins later, at the exchange.
     ///
     /// - Parameters:
     ///   - id: The flow's id.
     ///   - evidence: The provider's evidence of the sign-in.
-    ///   - account: The account that was tried (`AccountNames`), for the record.
+    ///   - account: The hash of the tried identifier (`AccountNames`), for the audit record.
     package func complete(
         _ id: String,
         _ flow: KeptFlow,
@@ -52,19 +52,19 @@ extension NativeSignIns {
         do throws(NotDone) {
             try await self.sessions.confirm(session, evidence)
         } catch {
-            // The code is never handed out.
+            // Nobody gets the code, so it is harmless.
             self.sessions.refuse(error, subject, .native, &record)
             guard [.signInBlocked, .signInEnded].contains(error.reason) else { throw error }
             return try await self.fail(id, flow, error)
         }
-        // The session begins with the exchange. The rules' results for the user are recorded now.
+        // The session begins at the exchange. Only the results of rules are recorded now.
         record.act = .session(.judged, .native)
         record.subject = subject
         guard record.rules.isEmpty || self.sessions.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
         return code
     }
 
-    /// Makes the code for a browser whose user has not signed in. The app learns the reason from the flow.
+    /// Makes the return code for a browser whose user did not sign in. The flow tells the app the reason.
     package func fail(_ id: String, _ flow: KeptFlow, _ failure: NotDone) async throws(NotDone) -> Secret {
         try await self.note(KeptFlow.Failure(reason: failure.reason, explanation: failure.text), in: id)
         return try await self.keep(nil, id, flow)

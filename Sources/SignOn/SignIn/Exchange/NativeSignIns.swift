@@ -11,18 +11,17 @@ package import Vocabulary
 /// browser:  complete -> a second code, in the URL that leads back to the app
 /// app:      exchange -> a session token for both codes
 /// ```
-/// Neither code is useful alone: not to an app that intercepts the second code, and not to an app that only sees the
-/// first code. The session is written when the codes are exchanged. Its token is computed from both codes, so that a
-/// repeated exchange has the same answer and no secret is stored.
+/// Neither code is enough alone, so an app that intercepts the second code gets no session. The session is written at
+/// the exchange. Its token is computed from both codes, so a repeated exchange returns the same token.
 package struct NativeSignIns: RecordCaller {
     package private(set) var sessions: SessionService
     package let settings: ExchangeSettings
     let tries: TryCounter
     var records: RecordAccess { self.sessions.records }
 
-    /// The limit of flows from one address, because each flow is stored: sixty, then one a second.
+    /// The limit of new flows from one address: 60 at once, then one per second. Each flow is stored.
     static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
-    /// The maximum number of times that a change is tried if other requests change the flow at the same time.
+    /// The maximum number of tries while other requests change the flow.
     private static let tries = 4
 
     /// - Parameter limiter: The limiter for flows and exchanges.
@@ -67,7 +66,7 @@ package struct NativeSignIns: RecordCaller {
         return (flow, code)
     }
 
-    /// Begins the flow `id` to replace an expired flow. The app's code stays unchanged.
+    /// Stores an expired flow again as the new flow `id`, with the same app code.
     package func renew(_ expired: KeptFlow, id: String) async throws(NotDone) {
         var flow = expired
         flow.failure = nil
@@ -76,20 +75,19 @@ package struct NativeSignIns: RecordCaller {
         try await self.keep(flow, id: id)
     }
 
-    /// Returns the flow with this id, even if it has expired. `nil` if the flow is unknown or no longer kept.
+    /// Returns the flow with this id, even if it has expired. `nil` if the store does not have it.
     package func flow(_ id: String) async throws(NotDone) -> KeptFlow? { try await self.found(id)?.stored.record }
 
-    /// Returns whether the flow is too old for a sign-in.
+    /// Returns whether the flow has expired.
     package func isExpired(_ flow: KeptFlow) -> Bool { self.sessions.clock.now() >= flow.expiresAt }
 
-    /// Returns the time when a flow that begins at `start` becomes too old for a sign-in.
+    /// Returns when a flow that begins at `start` expires.
     package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
-    /// Returns the URI to which a flow's browser returns: the URI that the browser names, otherwise the app's,
-    /// otherwise the only URI in the settings. `nil` if the named URI is not allowed, or if no URI is named and the
-    /// settings do not have exactly one.
+    /// Returns the URI to which the browser returns: `asked`, otherwise the app's URI, otherwise the only URI in the
+    /// settings. `nil` if the URI is not allowed, or if none is named and the settings do not have exactly one.
     ///
-    /// - Parameter asked: The URI that the browser names. `nil` if the browser names none.
+    /// - Parameter asked: The URI that the browser names. `nil` if it names none.
     package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
         if let asked { return self.settings.allows(asked) ? asked : nil }
         if let returnTo = flow.wish.returnTo { return self.settings.allows(returnTo) ? returnTo : nil }
@@ -114,13 +112,13 @@ package struct NativeSignIns: RecordCaller {
         guard answer == .done else { throw NotDone(.storeUnavailable) }
     }
 
-    /// Removes the app's code from the flow before a browser is redirected with the flow's id. The app already has the
-    /// code. From then on, nobody can read the code with the id.
+    /// Removes the app's code from the flow, before a browser is redirected with the flow's id. Otherwise, anyone who
+    /// sees the id could fetch the code.
     package func leave(_ flow: KeptFlow, id: String) async throws(NotDone) {
         if flow.appCode != nil { try await self.change(id) { $0.appCode = nil } }
     }
 
-    /// Notes in the flow why its sign-in failed, or `nil` if the last sign-in did not fail.
+    /// Stores why the last sign-in failed. `nil` if it did not fail.
     func note(_ failure: KeptFlow.Failure?, in id: String) async throws(NotDone) {
         try await self.change(id) { $0.failure = failure }
     }

@@ -149,7 +149,7 @@ extension ProviderGrants {
         let canAsk = grant.renewAt != nil && grant.canBeAsked(at: self.clock.now())
         try self.check(grant.confirmedAt, canAsk: canAsk, settings)
         if wasAsked { return true }
-        // The grant does not list every session that it concerns.
+        // The grant may not list this session, so the session is updated here.
         guard grant.update(of: session, grantKey) != nil else { return false }
         try await self.update(key, grantKey, grant)
         return true

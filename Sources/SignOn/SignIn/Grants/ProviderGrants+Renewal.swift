@@ -5,11 +5,12 @@ import Synchronization
 import Vocabulary
 
 extension ProviderGrants: SessionRenewer {
-    /// The pause after finding no grant. The pause after a failure of the store is `outage`.
+    /// The pause after a grant was not found.
     private static let absence = Duration.seconds(60)
+    /// The pause after a failure of the store.
     private static let outage = Duration.seconds(1)
-    /// The total wait for an unreachable provider before the lost answer of a refresh is treated as lost for good.
-    /// Providers that rotate usually accept the previous refresh token for half a minute.
+    /// The maximum time of retries after a lost answer. Providers that replace refresh tokens usually accept the
+    /// previous one for half a minute.
     private static let overlap = Duration.seconds(5)
     /// The maximum pause that a provider's `Retry-After` imposes on all grants.
     private static let longestRest = Duration.seconds(300)
@@ -109,8 +110,8 @@ extension ProviderGrants: SessionRenewer {
         self.state.withLock { $0.underWay[grant]?.isEmpty == false }
     }
 
-    /// The maximum number of grants for which the time of the next look is remembered: all shared grants in use. It
-    /// equals the capacity of a loop's cache. With a smaller number, repeated looks would delay renewals.
+    /// The maximum number of grants with a remembered time of the next check. It equals the capacity of a loop's
+    /// session cache, so that shared grants in use are not checked too often.
     private static let mostRests = 65_536
 
     // MARK: Steps
@@ -265,8 +266,7 @@ extension ProviderGrants: SessionRenewer {
         let settlement = await self.settle(renewal.key) { current in
             guard current.generation == leased.generation else { return nil }
             var next = current
-            // The tokens are not lost if another gateway only assumed the loss because the lease was given back too
-            // late.
+            // Another gateway may have assumed that the tokens are lost, because this lease expired. They are not.
             wasLost = current.tokensEndAt != nil
             (next.renewAt, next.tokensEndAt) = (leased.renewAt, nil)
             return next.resting(for: pause, jitter: jitter, at: now)

@@ -14,8 +14,8 @@ package import Vocabulary
 /// present tokens. A renewal stores the new tokens first and then replaces each session of the grant, so that all
 /// gateways read the sessions again. One object lives as long as the process, across reloads.
 ///
-/// If native apps follow their provider, the grants of sign-ins are shared (`ProviderGrant`). A renewal then also asks
-/// the provider whether the user still has access.
+/// If clients set `refresh_token.provider: follow`, the grants of sign-ins are shared (`ProviderGrant`). A renewal then
+/// also asks the provider whether the user still has access.
 package final class ProviderGrants: RecordCaller {
     /// The maximum number of renewals at once, so that a provider is not asked for all sessions after an outage.
     static let mostRenewals = 32
@@ -25,7 +25,7 @@ package final class ProviderGrants: RecordCaller {
     /// The state that all threads share.
     struct State {
         var providers: [any RefreshingProvider] = []
-        /// Returns whether the grant of a new sign-in, of a native app or of a browser, is shared.
+        /// Returns whether new sign-ins of native apps, or of browsers, get a shared grant.
         var sharesGrant: @Sendable (_ isNative: Bool) -> Bool = { _ in false }
         /// The grants that this process is renewing, and the requests that wait for the renewals.
         var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
@@ -74,8 +74,7 @@ package final class ProviderGrants: RecordCaller {
 
     /// Uses these providers until the next reload. Tokens of other providers are kept, but neither renewed nor revoked.
     ///
-    /// - Parameter sharesGrant: Returns whether the grant of a new sign-in, of a native app or of a browser, is shared
-    ///   because clients follow it.
+    /// - Parameter sharesGrant: Returns whether new sign-ins of native apps, or of browsers, get a shared grant.
     package func adopt(
         _ providers: [any RefreshingProvider],
         sharesGrant: @escaping @Sendable (_ isNative: Bool) -> Bool = { _ in false }
@@ -186,7 +185,7 @@ package final class ProviderGrants: RecordCaller {
         throw NotDone(.storeUnavailable)
     }
 
-    /// Makes the next use of the grant check it, because the check is due earlier than before.
+    /// Makes the next use of the grant check it again, because it is due earlier than remembered.
     func lookAgain(at key: RecordKey) { self.state.withLock { $0.rests[key] = nil } }
 
     /// Returns the lineages of the live sessions among `sessions`.

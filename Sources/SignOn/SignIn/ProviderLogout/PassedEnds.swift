@@ -2,7 +2,7 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Ends the gateway's sessions of users who sign out at the provider through a request that the gateway forwards.
+/// Ends the gateway's sessions when a forwarded request signs their user out at the provider.
 package struct PassedEnds: RecordCaller {
     private let users: UserSessions
     private let provider: String
@@ -20,7 +20,7 @@ package struct PassedEnds: RecordCaller {
 
     // MARK: One token
 
-    /// Returns the session of an app's token as the provider last reported it. `nil` if it is unknown or has ended.
+    /// Returns the session of an app's token, as the provider last reported it. `nil` if it is unknown or has ended.
     package func kept(_ token: Secret) async throws(NotDone) -> Session? {
         for candidate in self.sessions.tokens.candidates(for: token) {
             let kept = try await self.ask { _, loop in candidate.tokens.kept(candidate.key, on: loop) }
@@ -41,7 +41,7 @@ package struct PassedEnds: RecordCaller {
         }
     }
 
-    /// Asks the provider whether a live token or cookie has ended, and if so, ends everything that began with it here.
+    /// Asks the provider whether a token or cookie has ended. If so, ends everything that began with it here.
     package func recheck(_ token: Secret, as kind: Session.Kind) async throws(NotDone) {
         for candidate in self.sessions.tokens.candidates(for: token, as: kind) {
             try await self.ask { _, loop in
@@ -52,8 +52,7 @@ package struct PassedEnds: RecordCaller {
 
     // MARK: The provider's sessions
 
-    /// Returns whether any session or token here that began with the provider's session belongs to this user. If so,
-    /// the provider's session is also this user's.
+    /// Returns whether the provider's session is this user's, as far as the sessions and tokens here show.
     ///
     /// - Parameter user: The user's id at the provider, with or without the provider's name before it.
     package func isKnown(_ session: String, of user: String) async throws(NotDone) -> Bool {
@@ -63,7 +62,7 @@ package struct PassedEnds: RecordCaller {
         }
     }
 
-    /// Returns the lineages of this user's sessions here, except the lineages of a provider's session that continues.
+    /// Returns the lineages of this user's sessions here, without those of one provider session that continues.
     ///
     /// - Parameters:
     ///   - user: The user's id at the provider, with or without the provider's name before it.

@@ -2,15 +2,15 @@ package import Providers
 import Sessions
 package import Vocabulary
 
-/// Ends sessions at the request of their provider, by a logout token from the provider itself (back-channel) or by a
-/// browser that comes from one of the provider's pages (front-channel).
+/// Ends sessions at the request of their provider: by a logout token from the provider (back-channel), or by a browser
+/// on one of the provider's pages (front-channel).
 package struct ProviderLogout: Sendable {
     private let provider: any LogoutProvider
     private let ends: ProviderSessions
     private let users: UserSessions
     private var sessions: SessionService { self.users.sessions }
 
-    /// - Parameter users: Finds a user's sessions for which the provider named no session.
+    /// - Parameter users: Finds the sessions of users for which the provider gave no `sid`.
     package init(provider: any LogoutProvider, ends: ProviderSessions, users: UserSessions) {
         self.provider = provider
         self.ends = ends
@@ -20,8 +20,8 @@ package struct ProviderLogout: Sendable {
     /// Returns whether `issuer` (`iss`) is exactly this provider's issuer.
     package func isOf(_ issuer: String) -> Bool { issuer.isExactly(self.provider.name) }
 
-    /// Obeys a logout token once (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7). On return, every session that the
-    /// token names has ended on every gateway.
+    /// Carries out a logout token once (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7). On return, the sessions
+    /// have ended on every gateway.
     ///
     /// - Throws: `logout.invalid_token`, `logout.replayed`. Also an outage if the provider's keys or the store are
     ///   unavailable. The provider may then repeat its request.
@@ -46,8 +46,8 @@ package struct ProviderLogout: Sendable {
         }
     }
 
-    /// Ends everything that began with one session of the provider (OpenID Connect Front-Channel Logout 1.0 2). Revokes
-    /// no token, because the browser only proves that it knows the `sid`.
+    /// Ends everything here that began with one session of the provider (OpenID Connect Front-Channel Logout 1.0 2).
+    /// Unlike a logout token, this does not end sign-ins in progress, because any browser may send a `sid`.
     ///
     /// - Parameter issuer: `iss` of the request.
     package func end(_ sessionID: String, of issuer: String, for requester: Requester) async throws(NotDone) {
@@ -56,7 +56,7 @@ package struct ProviderLogout: Sendable {
             self.record(refusal, requester)
             throw refusal
         }
-        // Anyone may send any `sid`, so an unknown `sid` writes nothing.
+        // Anyone may send any `sid`, so nothing is written for an unknown one.
         guard let ended = try await self.end(sessionID) else { return }
         self.record(subject: nil, sessionID: sessionID, ended, "front-channel", requester)
     }
@@ -64,18 +64,18 @@ package struct ProviderLogout: Sendable {
     /// - Returns: The number of ended sessions, for the audit stream.
     private func end(_ logout: LogoutToken) async throws(NotDone) -> Int {
         if let sessionID = logout.sessionID {
-            // The end is published first. A sign-in that is not found below then finds the end
-            // (`ProviderSessions.haveEnded`). The end also applies to the provider's tokens.
+            // The end is published first, so that a sign-in in progress notices it (`ProviderSessions.haveEnded`). It
+            // also ends the provider's tokens.
             try await self.ends.end(subject: ProviderSession.endName(of: sessionID, at: self.provider.name))
             if let ended = try await self.end(sessionID) { return ended }
         }
         guard let ownID = logout.subject else { return 0 }
-        // A provider may name a session in its logout tokens but not in its id_tokens. In this case, the subject
-        // decides which sessions end.
+        // Some providers send a `sid` in logout tokens but not in id_tokens. The subject then determines the sessions.
         if logout.sessionID != nil, logout.namesEverySession { return try await self.endUnnamed(of: ownID) }
-        // The user's own names end first, so that a sign-in that is not found as an account below finds this end.
+        // The user's own names end first, so that a sign-in in progress notices it even if its account is not noted
+        // yet.
         var ended = try await self.endAll(of: self.sessions.realm.subjects(of: ownID))
-        // The end of an account ends its codes, tokens and sessions, wherever they began, like the end of any subject.
+        // This also ends the account's sessions from other providers.
         ended += try await self.endAll(of: try await self.names(of: ownID).accounts)
         return ended
     }
@@ -94,9 +94,8 @@ package struct ProviderLogout: Sendable {
         return ended
     }
 
-    /// Ends the user's sessions for which the provider named no session, because an unknown `sid` may mean any of them.
-    /// It does not matter whether the provider claims to name sessions in its id_tokens. Sessions with another `sid`
-    /// continue, and so do sessions that an account of several providers began at another provider.
+    /// Ends the user's sessions without a `sid`, because an unknown `sid` may mean any of them. Sessions with another
+    /// `sid` and sessions from other providers continue.
     ///
     /// - Returns: The number of ended sessions.
     private func endUnnamed(of ownID: String) async throws(NotDone) -> Int {
@@ -120,7 +119,7 @@ package struct ProviderLogout: Sendable {
 
     /// Ends everything that began with one session of the provider.
     ///
-    /// - Returns: The number of ended sessions. `nil` if nothing is known to have begun with the provider's session.
+    /// - Returns: The number of ended sessions. `nil` if nothing here began with the provider's session.
     private func end(_ sessionID: String) async throws(NotDone) -> Int? {
         let records = try await self.ends.records(of: sessionID, at: self.provider.name)
         var ended = 0

@@ -1,16 +1,15 @@
 package import Sessions
 package import Vocabulary
 
-/// The lineages that began with one session of a provider (`sid`), so that the provider can end them by this id.
-///
-/// A provider may use a `sid` for several sign-ins. The record contains the lineage of each.
+/// The lineages that began with one session of a provider (`sid`), for ending them by the `sid`. One `sid` may have
+/// several sign-ins.
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     /// The maximum number of lineages in a record. A session of a provider rarely has more sign-ins.
     static let lineageLimit = 64
-    /// The maximum number of user names whose sessions are counted when the sessions end. A user's name changes when
-    /// accounts are linked or when the account's address changes.
+    /// The maximum number of subjects. A user's subject changes when accounts are linked or when the account's address
+    /// changes. Sessions of omitted subjects end, too, but are not counted.
     private static let subjectLimit = 8
-    /// The separator of user names. No id contains a control character.
+    /// The separator of subjects. No id contains a control character.
     private static let separator: UInt8 = 1
 
     package var since: UnixTime
@@ -18,7 +17,7 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     package var expiresAt: UnixTime
     /// The lineages, the newest last.
     package private(set) var lineages: [Lineage]
-    /// The user's present and earlier names in the store, the latest last.
+    /// The user's present and earlier subjects, the latest last.
     package private(set) var subjects: [String]
 
     package init(since: UnixTime, expiresAt: UnixTime, lineage: Lineage, subject: String) {
@@ -28,10 +27,10 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         self.subjects = [subject]
     }
 
-    /// Adds a lineage of the user with this name in the store.
+    /// Adds a lineage of this subject.
     ///
-    /// - Returns: The oldest lineages, which no longer fit into the record. The caller must end them, because no logout
-    ///   would find them.
+    /// - Returns: The oldest lineages, if the record is full. The caller must end them, because no logout would find
+    ///   them.
     package mutating func add(_ lineage: Lineage, of subject: String, until expiresAt: UnixTime) -> [Lineage] {
         self.subjects = (self.subjects.filter { !$0.isExactly(subject) } + [subject]).suffix(Self.subjectLimit)
         self.lineages = self.lineages.filter { $0 != lineage } + [lineage]
@@ -41,13 +40,13 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         return Array(surplus)
     }
 
-    /// Returns whether all recorded sessions are the subject's.
+    /// Returns whether the record contains no other subject.
     func isOnly(of subject: String) -> Bool { self.subjects.allSatisfy { $0.isExactly(subject) } }
 
     package static var kind: RecordKind { .providerSession }
     /// The maximum lifetime of a session, 400 days.
     package static var longestLife: Duration { .seconds(400 * 86_400) }
-    /// A failover must not lose the record, because no logout of the provider would find its sign-in.
+    /// A failover must not lose the record, because the provider's logout would then not find the lineages.
     package static var isConfirmed: Bool { true }
     package var terms: RecordTerms { RecordTerms(since: self.since, expiresAt: self.expiresAt) }
 
@@ -73,9 +72,8 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     }
 }
 
-/// The record that a logout token was obeyed. The token is not obeyed again (OpenID Connect Back-Channel Logout 1.0
-/// 2.6, step 7), because its `sid` may be used for a new sign-in. The record is written after the sessions have ended,
-/// so that the provider may repeat a failed request.
+/// Marks a logout token as carried out, so that a replay is rejected (OpenID Connect Back-Channel Logout 1.0 2.6, step
+/// 7). It is written after the sessions have ended, so that the provider can retry a failed request.
 package struct LogoutReceipt: ReplaceableRecord, Hashable {
     package var since: UnixTime
     package var expiresAt: UnixTime

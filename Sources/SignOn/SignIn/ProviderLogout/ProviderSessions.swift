@@ -6,7 +6,7 @@ package import Vocabulary
 /// Finds the lineages of a provider's sessions, and ends them when the provider requests it.
 package struct ProviderSessions: RecordCaller {
     let records: RecordAccess
-    /// The maximum number of tries to write a record while other sign-ins change it.
+    /// The maximum number of tries while other sign-ins change a record.
     private static let tries = 8
 
     package init(records: RecordAccess) {
@@ -17,7 +17,7 @@ package struct ProviderSessions: RecordCaller {
     /// is written, so that the provider's logout finds every session.
     ///
     /// - Parameters:
-    ///   - subject: The user's name in the store.
+    ///   - subject: The user's subject.
     ///   - expiresAt: The expiry of the lineage's last session.
     package func note(
         _ lineage: Lineage,
@@ -39,8 +39,8 @@ package struct ProviderSessions: RecordCaller {
                     lineage: lineage,
                     subject: subject
                 )
-            // The user now has another address, and therefore another account. The record of the provider's session
-            // keeps the sessions of both accounts.
+            // A record of accounts keeps only the present account. The record of the provider's session still has the
+            // lineages of earlier accounts.
             if lineage == Self.ofAccounts, !next.isOnly(of: subject) {
                 next = ProviderSessionRecord(
                     since: self.clock.now(),
@@ -69,12 +69,12 @@ package struct ProviderSessions: RecordCaller {
         )
     }
 
-    /// Extends the note of the account of the provider's user, because tokens made from the account's session may
-    /// outlive the session. Must be called before the tokens are written.
+    /// Keeps the note of the user's account until `session` expires, because tokens may outlive the browser's session.
+    /// Must be called before the tokens are written.
     func keepAccount(of session: Session) async throws(NotDone) {
         guard session.identity.isAccount, let provider = session.provider?.name else { return }
         let known = try await self.names(of: session.identity, at: provider).accounts
-        // If the user now has another account, the sessions of this account have ended.
+        // If the user now has another account, this account's sessions have already ended.
         guard known.isEmpty || known.contains(session.subject) else { return }
         try await self.note(
             Self.ofAccounts,
@@ -85,9 +85,9 @@ package struct ProviderSessions: RecordCaller {
         )
     }
 
-    /// Notes the account of the provider's user, so that a logout by the provider's own id finds the account's session.
-    /// Must be called before that session is written. Ends the account that the user had with another address, because
-    /// the logout would not find it.
+    /// Notes the account of the provider's user, so that a logout with the provider's own id finds the account's
+    /// sessions. Ends the user's account under an earlier address, because a logout would no longer find it. Must be
+    /// called before the session is written.
     private func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
         let own = session.identity.subjectAtProvider
         let known = try await self.names(of: session.identity, at: provider).accounts
@@ -105,7 +105,7 @@ package struct ProviderSessions: RecordCaller {
     ///
     /// - Parameters:
     ///   - ownID: The provider's own id of the user, without the provider's name before it.
-    ///   - provider: The provider's name in sessions. `nil` if the provider has no name, and therefore no linked users.
+    ///   - provider: The provider's name in sessions. `nil` if it has none. Its users are then not linked.
     package func names(
         of ownID: String,
         in realm: Realm,
@@ -114,7 +114,7 @@ package struct ProviderSessions: RecordCaller {
         try await self.names(realm.subjects(of: ownID), at: provider)
     }
 
-    /// Returns the names of a session's user, including the names that the session has.
+    /// Returns the names of a session's user, including the session's own subject.
     package func names(of user: Identity, at provider: String?) async throws(NotDone) -> UserNames {
         var own = user.realm.subjects(of: user.idAtProvider)
         // Sessions of earlier versions lack the provider's own id.
@@ -135,14 +135,15 @@ package struct ProviderSessions: RecordCaller {
         return names
     }
 
-    /// Returns the name under which a record keeps a user's account. It never equals a provider's session id, because
-    /// an id contains no control character.
+    /// Returns the name of the record of a user's account. No `sid` equals it, because no `sid` contains a control
+    /// character.
     private static func accountName(of own: String) -> String { "\u{0}account\u{0}\(own)" }
 
-    /// The placeholder for the lineage in a record of accounts, because an account's sessions are found by its subject.
+    /// A placeholder in records of accounts. They need no lineage, because an account's sessions are found by its
+    /// subject.
     private static let ofAccounts = Lineage(tag: "----------")
 
-    /// Returns the lineages that began with the provider's session `id`: at most one record per accepted secret.
+    /// Returns the records of the provider's session `id`, at most one for each accepted secret.
     package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
         var records: [ProviderSessionRecord] = []
         for key in self.authority.providerSessionKeys(id, of: provider) {
@@ -154,9 +155,9 @@ package struct ProviderSessions: RecordCaller {
         return records
     }
 
-    /// Ends every session of this deployment that began with a provider's session.
+    /// Ends every session here that began with a provider's session.
     package func end(_ record: ProviderSessionRecord) async throws(NotDone) {
-        // Each lineage is ended even if it ended before, because the earlier answer may have been lost.
+        // Lineages are ended again even if they ended before, because the earlier answer may have been lost.
         try await self.end(record.lineages)
     }
 
@@ -170,15 +171,12 @@ package struct ProviderSessions: RecordCaller {
         try await self.endAndNotify(subject: subject)
     }
 
-    /// Returns whether a sign-in has already ended: its subject's sessions or the provider's session ended after the
-    /// provider was asked (`askedAt`), or the provider's session ended after the provider named it (`issuedAt`). Must
-    /// be called after the lineage is noted and its first session is written. A later end finds the sign-in, because
-    /// each end is published before it looks for lineages.
+    /// Returns whether the user's sessions or the provider's session ended during the sign-in: after the provider was
+    /// asked (`askedAt`), or after the provider issued the id_token (`issuedAt`). Call this after the lineage is noted
+    /// and its first session is written. Later ends find the sign-in in the notes.
     ///
-    /// Both times are compared with epochs of the store. `askedAt` is from the store's clock, so a sign-in right after
-    /// a sign-out everywhere is valid even if clocks differ. `issuedAt` is from the provider's clock, in whole seconds,
-    /// and applies only to a session with an id. Providers hardly ever reuse an id. If one does, sign-ins fail while
-    /// its clock is behind.
+    /// `askedAt` is a time of the store's clock, like the ends. `issuedAt` is a time of the provider's clock, in whole
+    /// seconds. It is compared only for a session with a `sid`, because providers hardly ever use a `sid` again.
     func haveEnded(_ evidence: ProviderEvidence, of subject: String) async throws(NotDone) -> Bool {
         guard let askedAt = evidence.askedAt else { return false }
         let id = evidence.sessionID
@@ -193,7 +191,7 @@ package struct ProviderSessions: RecordCaller {
         return UInt64(clamping: issuedAt.seconds) < ends.1 / 1000
     }
 
-    /// Returns whether a logout token with this id was obeyed.
+    /// Returns whether the logout token with this id (`jti`) was carried out.
     package func wasObeyed(_ id: String, of provider: String) async throws(NotDone) -> Bool {
         for key in self.authority.logoutReceiptKeys(id, of: provider) {
             let present = try await self.ask { store, loop in
@@ -204,13 +202,13 @@ package struct ProviderSessions: RecordCaller {
         return false
     }
 
-    /// Notes that a logout token was obeyed, until the token is too old to be accepted.
+    /// Notes that a logout token was carried out, until the token expires.
     package func noteObeyed(_ id: String, of provider: String, until expiresAt: UnixTime) async throws(NotDone) {
         guard let key = self.authority.logoutReceiptKeys(id, of: provider).first else { return }
         _ = try await self.write(LogoutReceipt(since: self.clock.now(), expiresAt: expiresAt), key, judged: nil)
     }
 
-    /// - Returns: False if the present record does not have the judged version.
+    /// - Returns: False if another version of the record is stored.
     private func write<Record: ReplaceableRecord>(
         _ record: Record,
         _ key: RecordKey,

@@ -20,12 +20,12 @@ package struct ProviderSignOut: Sendable {
         self.seal = seal
     }
 
-    /// Returns the URL of the provider's page on which the user signs out. `nil` if the provider has no such page, or
-    /// if no ended session began at one of `providers`.
+    /// Returns the provider's sign-out URL for the first session that began there. `nil` if the provider has no
+    /// sign-out page, or if no ended session began at one of `providers`.
     ///
-    /// - Parameter place: The final destination of the browser.
+    /// - Parameter place: Where the browser goes in the end.
     package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {
-        // The browser of a transferred session did not sign in at the provider.
+        // A transferred session began without a sign-in at the provider.
         for last in ended where last.session.origin != .transfer {
             guard let provider = self.providers.first(where: { $0.name == last.session.provider?.name }) else {
                 continue
@@ -39,8 +39,8 @@ package struct ProviderSignOut: Sendable {
         return nil
     }
 
-    /// Returns the destination of a browser that the provider sent back. `nil` if this deployment did not make `state`,
-    /// or no longer has the host in it.
+    /// Returns where a browser goes that the provider sent back. `nil` if `state` is not from this deployment, or if
+    /// its host is no longer configured.
     package func place(of state: String) -> SignOutReturn? {
         self.seal.open(state).flatMap { self.origins.contains($0.origin) ? $0 : nil }
     }

@@ -2,8 +2,8 @@ package import Cryptography
 import Sessions
 package import Vocabulary
 
-/// The destination of a browser after a sign-out at the provider, passed through the provider as `state` (OpenID
-/// Connect RP-Initiated Logout 1.0 2). It is sealed, because a path may reveal more than the provider knows.
+/// Where a browser goes after a sign-out at the provider. Passed through the provider as `state` (OpenID Connect
+/// RP-Initiated Logout 1.0 2), sealed so that the provider cannot read the path.
 package struct SignOutReturn: Sendable, Hashable {
     /// The origin of one of the gateway's hosts.
     package var origin: String

@@ -5,22 +5,21 @@ package import Vocabulary
 
 /// The answer of the issuing host to a request for a ticket.
 package enum TicketIssue: Sendable {
-    /// The ticket, which is shown once.
+    /// The ticket. It is handed out only once.
     case issued(Secret)
-    /// The user must first sign in on this host, or sign in again. The browser then repeats the request.
+    /// The user must sign in on this host first. The browser then repeats the request.
     ///
-    /// - Parameter reason: The reason why no session was found. `nil` if a session was found but does not suffice.
+    /// - Parameter reason: The reason why no session was found. `nil` if a session was found but is insufficient.
     case signIn(Reason?)
-    /// The user must sign in on this host at one of these providers. The request does not accept the provider at which
-    /// the present session began.
+    /// The user must sign in at one of these providers, because the request does not accept the session's provider.
     case signInAt([String])
     /// The browser's nonce has expired, so the browser must begin again on the requesting host.
     case expired
 }
 
 extension HostTickets {
-    /// The limit of tickets for one session. An app with frames may open many hosts at once, but not continuously. The
-    /// limit also slows down a thief of the session's cookie.
+    /// The limit of tickets for one session: 30 at once, then one per 2 seconds. An app with frames may open many
+    /// hosts.
     private static let perSession = RateLimit("ticket.session", burst: 30, interval: .seconds(2))
 
     /// Issues a ticket for the browser's session on this host if the session suffices for the request.
@@ -38,7 +37,8 @@ extension HostTickets {
                 if error.isUnavailable { throw error }
                 return .signIn(error.reason)
             }
-            // An app may reject a session without valid provider tokens. The browser would then ask for another ticket.
+            // Without valid provider tokens, the app might reject the new session, and the browser would request
+            // tickets again.
             guard now < found.session.provider?.tokensEndAt ?? found.session.expiresAt else {
                 return .signIn(.sessionRenewalAmbiguous)
             }
@@ -61,7 +61,7 @@ extension HostTickets {
         }
     }
 
-    /// Returns the requesting host. `nil` if it may not ask the issuer under the present configuration.
+    /// Returns the requesting host. `nil` if the configuration does not let it request tickets from the issuer.
     private func audience(of request: TicketRequest) -> SignInHosts.Host? {
         guard let host = self.hosts.host(request.host) else { return nil }
         let (client, issuer) = request.back == nil ? (host.authority, request.issuer) : (request.issuer, host.authority)
@@ -93,7 +93,7 @@ extension HostTickets {
         do throws(NotDone) {
             try await self.ask { store, loop in store.create(ticket, key: key, on: loop) }
         } catch {
-            // After an outage, a browser that retries must not exceed the limit.
+            // The ticket was not issued, so it is not counted.
             await self.tries.giveBack([bucket])
             throw error
         }
@@ -104,7 +104,7 @@ extension HostTickets {
         record.fingerprint = found.key.fingerprint
         record.tokenFingerprint = key.fingerprint
         guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
-        // Issuing a ticket is a use of the session. If noting the use fails, the session may idle out early.
+        // Issuing a ticket is a use of the session. If `touch` fails, the session only idles out earlier.
         _ = try? await self.ask { store, loop in store.touch(found.key, on: loop) }
         return token
     }

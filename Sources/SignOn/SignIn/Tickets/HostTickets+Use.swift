@@ -22,10 +22,10 @@ extension HostTickets {
         return try await !self.sessions.presented(by: requester).isEmpty
     }
 
-    /// Uses the ticket `token`: begins a session on the requester's host in the lineage of the session that issued the
+    /// Uses the ticket `token`: begins a session on the requester's host, in the lineage of the session that issued the
     /// ticket. The browser's old sessions on this host end first.
     ///
-    /// - Parameter nonce: The nonce from the cookie that this browser got when it requested the ticket.
+    /// - Parameter nonce: The nonce in the browser's cookie, from its request for the ticket.
     /// - Throws: A refusal if the browser has no live session here, or an outage. After an outage, the ticket may have
     ///   been used, and repeating the request completes the attempt.
     package func use(
@@ -35,7 +35,7 @@ extension HostTickets {
     ) async throws(NotDone) -> TicketUse {
         do throws(NotDone) {
             let existing = try await self.sessions.presented(by: requester)
-            // With several session cookies, the host would reject the new session, too, and ask for a ticket again.
+            // The host would also reject the new session because of the other cookies, and request a ticket again.
             guard requester.cookies.count <= 1 else {
                 return try self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
             }
@@ -71,7 +71,7 @@ extension HostTickets {
         }
     }
 
-    /// An attempt of a browser to use a ticket. Requests with equal nonce and ticket are one attempt.
+    /// An attempt of a browser to use a ticket. Requests with the same nonce and ticket are one attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
         let nonce: TicketNonce
@@ -126,7 +126,7 @@ extension HostTickets {
             return .use(
                 attempt.session.success,
                 creating: [.session(new)],
-                // The browser's old sessions have ended.
+                // The browser's old sessions have already ended (`prepare`).
                 quarantined: { () throws(NotDone) in try self.refuse(.ticketQuarantined, requester, hasSession: false)
                 },
                 done: { () throws(NotDone) in try await self.complete(attempt, new.session, parent) }
@@ -134,7 +134,7 @@ extension HostTickets {
         }
     }
 
-    /// Ends the browser's old sessions on this host, and returns the new session, noted with its family and grant.
+    /// Ends the browser's old sessions on this host. Returns the new session, already added to its family and grant.
     private func prepare(
         _ attempt: Attempt,
         _ parent: Session,
@@ -153,7 +153,7 @@ extension HostTickets {
         var replaced: RecordKey?
         for former in attempt.existing {
             if former.session.lineage == parent.lineage, former.session.familyRoot(former.key) == root {
-                // The session began with the ticket's sign-in, so only this session ends, and the sign-in continues.
+                // This session is from the ticket's own sign-in, so only this session ends.
                 try await self.sessions.endOne(former.key)
                 replaced = former.key
             } else {
@@ -179,14 +179,15 @@ extension HostTickets {
         _ parent: Session?
     ) async throws(NotDone) -> TicketUse {
         guard self.note(.used, attempt, session, parent) else {
-            // The token is never handed out, so the session is useless even if the store cannot end it now.
+            // If ending fails, the session is harmless, because nobody has its token.
             _ = try? await self.sessions.endOne(attempt.session.sessionKey)
             throw NotDone(.gatewayOverloaded)
         }
         return .signedIn(token: attempt.session.token, session: session)
     }
 
-    /// Answers a used ticket: either this attempt is repeated after a lost answer, or the ticket is replayed.
+    /// Answers a used ticket. If this attempt used it, its answer was lost, and the attempt is completed. Otherwise,
+    /// the request is a replay.
     private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> TicketUse {
         let requester = attempt.requester
         guard case .used(attempt.session.id, session: let key?) = marker else {
@@ -221,7 +222,7 @@ extension HostTickets {
         return self.journal.record(record)
     }
 
-    /// Refuses the ticket. The browser keeps its live session, or gets the error if it has no live session.
+    /// Refuses the ticket. Throws the reason if the browser has no live session.
     private func refuse(
         _ reason: Reason,
         _ requester: Requester,

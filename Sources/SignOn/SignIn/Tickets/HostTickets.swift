@@ -11,8 +11,8 @@ package import Vocabulary
 /// issuing host:    issue -> ticket in a URL, for the session of this host
 /// requesting host: use   -> a session in the lineage of the session that issued the ticket
 /// ```
-/// Nothing is stored before a signed-in user asks for a ticket. The ticket is useless without the nonce, which only the
-/// browser that requested the ticket has.
+/// A ticket is useless without the nonce in the browser's cookie. Nothing is stored until a signed-in user requests a
+/// ticket.
 package struct HostTickets: RecordCaller {
     package let hosts: SignInHosts
     let sessions: SessionService
@@ -38,7 +38,7 @@ package struct HostTickets: RecordCaller {
         self.journal = journal
     }
 
-    /// A request for a ticket: a cookie that the browser keeps, and a text that the browser takes to the issuing host.
+    /// A request for a ticket, in two parts: a cookie on the requesting host, and a text for the issuing host.
     package struct Beginning: Sendable {
         /// The name of the cookie, 22 characters of base64url.
         package let id: String
@@ -53,7 +53,7 @@ package struct HostTickets: RecordCaller {
     /// - Parameters:
     ///   - host: The authority of the requesting host.
     ///   - issuer: The authority of the issuing host.
-    ///   - returnTo: A safe path on the requesting host (`ReturnTo`) that the browser requests with its new session.
+    ///   - returnTo: A safe path on the requesting host (`ReturnTo`) that the browser requests after using the ticket.
     ///   - back: The path on the issuing host to which the browser returns (`TicketRequest.back`).
     package func begin(
         on host: String,

@@ -2,8 +2,8 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// Detects sessions that began with a sign-in after a request. Their users are not asked to sign in again, because
-/// another sign-in would not meet more requirements.
+/// Recognises sessions whose user signed in after the request. These users are not asked to sign in again, because that
+/// would not meet more requirements.
 enum FreshSignIn {
     /// Returns whether the user signed in on the host itself after `time`, neither by a handoff nor by a ticket.
     static func began(_ session: Session, after time: UnixTime) -> Bool {
@@ -11,14 +11,13 @@ enum FreshSignIn {
     }
 }
 
-/// The input for deciding whether a session may issue the ticket of a request or its user must sign in first. It has
-/// only values, so that a table of tests can cover every rule.
+/// The input for deciding whether a session may issue the ticket of a request, without I/O.
 package struct TicketIssueCase: Sendable {
     /// The browser's session on the issuing host.
     package var session: Session
     package var begunAt: UnixTime
     package var demand: SignInDemand
-    /// The device properties that the routes of the requesting host compare.
+    /// The binding modes of the requesting host's routes.
     package var bindings: Set<BindingMode>
     /// The requesting device.
     package var device: DeviceFacts
@@ -40,17 +39,17 @@ package struct TicketIssueCase: Sendable {
         self.now = now
     }
 
-    /// The time by which `maxAge` is shortened on the issuing host. The requesting host checks the age a moment later,
-    /// perhaps on another gateway, and must not reject a session that sufficed here.
+    /// The margin for `maxAge` on the issuing host. The requesting host checks the age a moment later, perhaps on
+    /// another gateway, and must not reject the new session.
     private static let margin = Duration.seconds(1)
 
-    /// True if the session suffices. A new sign-in always suffices, because the requesting host checks its own session
-    /// and shows an error page if a requirement is still not met.
+    /// True if the session may issue the ticket. A sign-in after the request always suffices: if it still misses a
+    /// requirement, the requesting host shows an error page.
     ///
-    /// The device is compared because the new session is bound to the device that uses the ticket. A cookie stolen from
-    /// this host must not open a host that binds its sessions to devices.
+    /// The device is compared, because the new session is bound to the device that uses the ticket. A cookie stolen
+    /// from this host must not open a host that binds its sessions to devices.
     package var suffices: Bool {
-        // A delegated session is valid only for the client that allows it, so it issues no ticket.
+        // A delegated session is valid only for a client that permits delegation, so it issues no ticket.
         if self.session.actor != nil { return false }
         if FreshSignIn.began(self.session, after: self.begunAt) { return true }
         if self.demand.isAgain { return false }
@@ -62,12 +61,12 @@ package struct TicketIssueCase: Sendable {
     }
 }
 
-/// The input for judging a ticket that a browser presents.
+/// The input for judging a presented ticket, without I/O.
 package struct TicketUseCase: Sendable {
     package enum Verdict: Sendable, Equatable {
-        /// Use the ticket, and make a session from the session that issued it.
+        /// Use the ticket, and create a session from the session that issued it.
         case make
-        /// Use the ticket. The browser keeps its session under this key, because it is as good as a new one.
+        /// Use the ticket. The browser keeps its session under this key, because a new session would not be better.
         case keep(RecordKey)
         /// Leave the ticket unused. The browser has another user's session, so the user must confirm the change by
         /// signing in.
@@ -88,7 +87,7 @@ package struct TicketUseCase: Sendable {
     package var begunAt: UnixTime
     /// The browser's live sessions on this host.
     package var existing: [FoundSession]
-    /// The device properties that the host's routes compare.
+    /// The binding modes of the host's routes.
     package var bindings: Set<BindingMode>
     /// The device that presents the ticket.
     package var device: DeviceFacts
@@ -116,7 +115,7 @@ package struct TicketUseCase: Sendable {
         self.now = now
     }
 
-    /// The verdict. The reason of a refusal is the first check that fails.
+    /// The verdict. The first check that fails determines the reason.
     package var verdict: Verdict {
         guard self.ticket.host == self.host else { return .refuse(.ticketOtherHost) }
         guard constantTimeEqual(self.ticket.challenge.bytes, self.challenge.bytes) else {
@@ -130,14 +129,14 @@ package struct TicketUseCase: Sendable {
         {
             return .askAgain
         }
-        // If several tabs sign in at once, the later tabs keep the session of the first tab, which is still loading.
+        // If several tabs sign in at once, the later tabs keep the first tab's session.
         if self.existing.count == 1, self.isAsGood(self.existing[0].session, as: parent) {
             return .keep(self.existing[0].key)
         }
         return .make
     }
 
-    /// Returns whether the browser's session began with the ticket's sign-in and is as good as a new one.
+    /// Returns whether the browser's session is from the ticket's sign-in, and a new session would not be better.
     private func isAsGood(_ own: Session, as parent: Session) -> Bool {
         own.lineage == parent.lineage && own.subject.isExactly(parent.subject) && own.actor == parent.actor
             && own.aal >= parent.aal
@@ -147,7 +146,7 @@ package struct TicketUseCase: Sendable {
 }
 
 extension BindingJudge {
-    /// Returns whether a session's device matches the device that uses the session in all of these ways.
+    /// Returns whether the device matches the session's device in all of these binding modes.
     fileprivate static func allows(_ modes: Set<BindingMode>, _ session: Session, _ device: DeviceFacts) -> Bool {
         if modes.isEmpty { return true }
         guard let made = session.device else { return false }
@@ -156,8 +155,8 @@ extension BindingJudge {
 }
 
 extension Session {
-    /// Returns the session that a ticket begins on another host. Its user, sign-in and expiry come from the session
-    /// that issued the ticket, so the new session never outlives that session.
+    /// Returns the session that a ticket creates on another host. Its user, sign-in and expiry come from the session
+    /// that issued the ticket.
     ///
     /// - Parameters:
     ///   - parentKey: The key of the session that issued the ticket.

@@ -2,9 +2,8 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// A host's request for a ticket, with the requirements for the sign-in. The issuer is the host on which the requesting
-/// host's users sign in, or the other way around if `back` is set. The request is sealed in a URL, so that only hosts
-/// of this deployment can make it.
+/// A host's request for a ticket from another host, sealed in a URL so that only this deployment can make it. Usually,
+/// users sign in on the issuing host. If `back` is set, they sign in on the requesting host (`HandoffShare`).
 package struct TicketRequest: Sendable, Hashable {
     /// The maximum time that a user may take to sign in.
     package static let lifetime = Duration.seconds(600)
@@ -22,24 +21,24 @@ package struct TicketRequest: Sendable, Hashable {
     package var begunAt: UnixTime
     /// The requirements for the sign-in.
     package var demand: SignInDemand
-    /// The path and query on the issuing host to which the browser returns from the requesting host, even after a
-    /// refusal. `nil` if it stays on the requesting host.
+    /// The path and query on the issuing host to which the browser returns, even after a refusal. `nil` if the browser
+    /// stays on the requesting host.
     package var back: String?
 
-    /// Returns whether the user has taken too long, so that the browser's nonce has expired, too.
+    /// Returns whether the request and the browser's nonce have expired.
     func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 }
 
 /// The nonce that a browser keeps in a cookie of the requesting host.
 package struct TicketNonce: Sendable, Equatable {
-    /// The secret that a browser needs to use the ticket. It determines the session that the ticket makes, so that the
-    /// browser can repeat an attempt whose answer was lost.
+    /// The secret that a browser needs to use the ticket. The session's token is computed from it, so that the browser
+    /// can repeat an attempt whose answer was lost.
     package var secret: AttemptSecret
     package var begunAt: UnixTime
-    /// The path on the host to which the browser finally goes.
+    /// The path on the host to which the browser goes in the end.
     package var returnTo: String
 
-    /// The value that a ticket for this nonce contains.
+    /// The SHA-256 of the secret, as contained in the ticket.
     var challenge: Digest256 { SHA256.digest(self.secret.value.bytes) }
 
     func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > TicketRequest.lifetime }
@@ -51,9 +50,9 @@ struct TicketSeal: Sendable {
     /// (RFC 6265bis 5.6).
     private static let longest = 3900
     private static let version: UInt8 = 1
-    /// The version of requests whose text ends with the names of the accepted providers.
+    /// The version whose text ends with the accepted providers.
     private static let versionWithProviders: UInt8 = 2
-    /// The version of requests whose text ends with providers and a login hint.
+    /// The version whose text ends with the accepted providers and a login hint.
     private static let versionWithHint: UInt8 = 3
 
     let keys: SealingKeyRing
@@ -79,8 +78,7 @@ struct TicketSeal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Opens the request with this id to `issuer`. Returns `nil` if this deployment did not seal it, or if its secret
-    /// is no longer accepted.
+    /// Opens the request with this id to `issuer`. Returns `nil` for any other text.
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.keys.openText(
             Array(text.utf8),
@@ -111,7 +109,8 @@ struct TicketSeal: Sendable {
     ///
     /// - Parameters:
     ///   - id: The name of the cookie.
-    ///   - authority: The host, because cookies ignore ports (RFC 6265 8.5).
+    ///   - authority: The host as `host[:port]`. The seal is valid for this port only, unlike the cookie itself (RFC
+    ///     6265 8.5).
     func seal(_ nonce: TicketNonce, id: String, on authority: String) -> Secret {
         func text(_ returnTo: String) -> [UInt8] {
             self.keys.sealText(version: Self.version, for: Self.place(nonce: id, authority)) { writer in
