@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes pictures of the gateway's pages with headless Chromium, and checks that everybody can use them:
 
-    deploy/screenshots.py [--binary PATH] [--pages FILE] [--language TAG] [--demo] FOLDER
+    deploy/screenshots.py [--binary PATH] [--pages FILE] [--language TAG] [--demo] [--guides] FOLDER
 
-Each state of each page is shown on a phone and a desktop, light and dark, in forced colours, and from right to left;
-sheet-*.png show all states side by side. --demo: the pages of `sallyport demo` instead. FILE has settings with `pages`, to look at colours and templates of your own. Exit
-status 1: a page fails a check, which is printed. Chromium is Debian's package, and reaches this machine only.
+Each state of each page is shown on a phone and a desktop, light and dark, in forced colours, and from right to left.
+The files sheet-*.png show all states side by side. FILE has settings with `pages`, to look at your own colours and
+templates. --demo shows the pages of `sallyport demo` instead. --guides also makes the pictures of the guides. The exit
+status is 1 if a page fails a check, which is printed. Chromium is Debian's package, and reaches this machine only.
 """
 
 import argparse
@@ -34,6 +35,13 @@ VIEWS = {
     "phone-rtl": ("phone", "light", "rtl"),
 }
 NARROWEST = 320  # WCAG 2.2, 1.4.10
+# The pictures of the guides: pages on a phone, side by side.
+GUIDES = {
+    "pages": ["login-refused", "forbidden", "app-down"],
+    "choices": ["choice-two", "choice-links", "choice-address"],
+    "sessions": ["sessions", "sign-out"],
+    "confirmation": ["confirm"],
+}
 PASSWORD = "analytical-engine"
 # What users can choose on other hosts, by the first label of their names: one whose mark the gateway has, one whose
 # label is long, one that does not answer.
@@ -100,6 +108,17 @@ CHECKS = r"""
     if (input.type !== 'checkbox' && ratio < 3) wrong.push(`contrast of the border ${ratio.toFixed(2)}: ` + name(input));
   }
   return wrong;
+})()
+"""
+
+# Replaces the gateway's host, whose port differs each time, by a name as in the guides.
+NAMED = r"""
+(() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    text.data = text.data.replace(/(\w+\.)?localhost:\d+/g, 'shop.example.com').replaceAll('127.0.0.1', '203.0.113.7');
+  }
 })()
 """
 
@@ -208,6 +227,21 @@ class Browser:
             self.show((width + 16) * columns + 16, 600, "light")
             return self.picture()
 
+    def row(self, pages: list[bytes]) -> bytes:
+        """Pages side by side, as a guide shows them."""
+        urls = (f"data:image/png;base64,{base64.b64encode(png).decode()}" for png in pages)
+        images = "".join(f'<div style="background-image:url({url})"></div>' for url in urls)
+        style = (
+            "body{margin:0;padding:20px;background:#f3f4f8;display:flex;gap:20px}"
+            "div{width:360px;height:800px;border:1px solid #d5d8e0;border-radius:12px;background-size:360px auto}"
+        )
+        with tempfile.NamedTemporaryFile("w", suffix=".html") as file:
+            file.write(f"<!doctype html><style>{style}</style>{images}")
+            file.flush()
+            self.visit(f"file://{file.name}")
+            self.show(len(pages) * 382 + 20, 842, "light")
+            return self.picture()
+
     def focus_wrong(self):
         """Goes around the page with the tabulator key, and through the browser's own part between end and start."""
         all_of_them = f"[...document.querySelectorAll('{FOCUSABLE}')]"
@@ -287,8 +321,8 @@ clients:
 
     def post(self, path: str, fields: dict) -> dict:
         body = json.dumps(fields).encode()
-        request = urllib.request.Request(self.origin + path, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request) as answer:
+        fields = {"Content-Type": "application/json", "User-Agent": "Shop/2.1 (iPhone; iOS 18.5)"}
+        with urllib.request.urlopen(urllib.request.Request(self.origin + path, body, fields)) as answer:
             return json.load(answer)
 
     def fail_to_sign_in(self) -> int:
@@ -453,6 +487,7 @@ def main() -> int:
     parser.add_argument("--pages", type=pathlib.Path)
     parser.add_argument("--language", default="en")
     parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--guides", action="store_true")
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -470,6 +505,8 @@ def main() -> int:
                 # The demo's app is written in one language.
                 if direction not in ("ltr", "rtl") and not arguments.demo:
                     wrong.append("the document has no direction")
+                if arguments.guides:
+                    browser.value(NAMED)
                 for view in VIEWS:
                     browser.view(view)
                     pictures[view][page] = browser.picture()
@@ -488,6 +525,9 @@ def main() -> int:
                 failures += len(wrong)
             for view, shown in pictures.items():
                 (arguments.folder / f"sheet-{view}.png").write_bytes(browser.sheet(view, shown))
+            for name, pages in GUIDES.items() if arguments.guides else ():
+                row = browser.row([pictures["phone-light"][page] for page in pages])
+                (arguments.folder / f"guide-{name}.png").write_bytes(row)
         finally:
             browser.call("Browser.close")
             browser.process.wait()

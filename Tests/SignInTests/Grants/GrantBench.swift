@@ -165,11 +165,16 @@ final class GrantBench: Sendable {
     let provider: RotatingProvider
     /// Whether native apps follow their provider.
     let isShared: Bool
+    /// The lifetimes. While native apps use a shared grant, nobody uses the browser's sessions, which must not idle out.
+    private let settings: SessionSettings
     private let noted = Mutex<[GrantJournal.Event]>([])
     private let pauses = Mutex<[Duration]>([])
 
     init(life: Duration = .seconds(300), rotates: Bool = true, isShared: Bool = false) {
         self.isShared = isShared
+        var settings = SessionSettings()
+        if isShared { (settings.browser, settings.transfer) = (settings.native, settings.native) }
+        self.settings = settings
         self.store = ScriptedStore(clock: self.time.clock)
         self.provider = RotatingProvider(self.time, life: life, rotates: rotates)
     }
@@ -202,7 +207,7 @@ final class GrantBench: Sendable {
         grants.adopt([self.provider]) { [isShared = self.isShared] _ in isShared }
         let sessions = SessionService(
             records: records,
-            settings: SessionSettings(),
+            settings: self.settings,
             devices: DeviceObserver(directory: nil),
             grants: grants,
             journal: AuditJournal { _ in true }
@@ -215,7 +220,7 @@ final class GrantBench: Sendable {
                 records: records,
                 refreshTokens: RefreshTokenAuthority(current: Secret("a secret of the tests")),
                 apis: APIDirectory([APISettings(audience: "https://api.example.com", scopes: ["orders"])]),
-                lifetimes: SessionSettings().native,
+                lifetimes: self.settings.native,
                 devices: DeviceObserver(directory: nil),
                 limiter: limiter,
                 journal: AuditJournal { _ in true },
@@ -231,7 +236,7 @@ final class GrantBench: Sendable {
             ),
             consumer: HandoffConsumer(
                 records: records,
-                sessions: SessionSettings(),
+                sessions: self.settings,
                 asn: nil,
                 grants: grants,
                 journal: AuditJournal { _ in true }

@@ -246,6 +246,7 @@ struct SharedGrantTests {
         var other = app
         other.client.refreshToken.provider = .ignore
         _ = try await Self.refresh(&other, node)
+        bench.time.advance(by: .milliseconds(1))
         bench.provider.release()
         #expect(try await refusal == .storeUnavailable)
         _ = try await Self.refresh(&other, node)
