@@ -1,6 +1,6 @@
 import JOSE
 package import Sessions
-import Vocabulary
+package import Vocabulary
 
 /// A provider whose tokens the gateway refreshes while a session is used (RFC 6749 6).
 package protocol RefreshingProvider: Sendable {
@@ -9,6 +9,10 @@ package protocol RefreshingProvider: Sendable {
 
     /// Returns whether `refresh` can tell anything about the user with these tokens.
     func canAsk(with tokens: ProviderTokenSet) -> Bool
+
+    /// Returns whether a rejection of these tokens by a `refresh` that begins at `time` says something about the user.
+    /// Without a refresh token, it usually does only if the access token has not expired before the answer.
+    func isTimely(_ tokens: ProviderTokenSet, at time: UnixTime) -> Bool
 
     /// Exchanges the refresh token, within a time limit. Without a refresh token, asks userinfo with the access token.
     /// If the provider rejects an unexpired access token, the result is `.ended`.
@@ -19,9 +23,28 @@ package protocol RefreshingProvider: Sendable {
     /// Revokes the refresh token, or the access token if there is none (RFC 7009). Errors are ignored, because the
     /// gateway's session ends anyway.
     func revoke(_ tokens: ProviderTokenSet) async
+
+    /// Returns what to keep of a session token or cookie that the provider issued, so that the provider can be asked
+    /// about its user while clients use what they got for it. `nil` if the provider is not asked in this way.
+    ///
+    /// - Parameter expiresAt: When the provider's session expires.
+    func kept(_ credential: PresentedToken, until expiresAt: UnixTime) -> KeptCredential?
+}
+
+/// A provider's session token or cookie, as far as the provider is asked about it again.
+package struct KeptCredential: Sendable {
+    package let tokens: ProviderTokenSet
+    /// How long the provider's answer is used. `nil` if clients determine it (`refresh_token.confirm_every`).
+    package let interval: Duration?
 }
 
 extension RefreshingProvider {
+    package func isTimely(_ tokens: ProviderTokenSet, at time: UnixTime) -> Bool {
+        tokens.refreshToken != nil || tokens.outliveAnswer(at: time)
+    }
+
+    package func kept(_ credential: PresentedToken, until expiresAt: UnixTime) -> KeptCredential? { nil }
+
     /// The pause before a rejected access token is tried again.
     static var secondLook: Duration { .seconds(2) }
 

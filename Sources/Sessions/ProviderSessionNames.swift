@@ -14,6 +14,11 @@ extension TokenAuthority {
         self.keys.map { Self.named("logout token", id, of: provider, .logoutReceipt, under: $0) }
     }
 
+    /// Returns the key of the grant with the token or cookie under `foreign` (`ForeignNames.key`).
+    package func grantKey(ofForeign foreign: RecordKey) -> RecordKey {
+        Self.named("grant of a token", foreign.digest.base64URL, of: "", .grant, under: self.current)
+    }
+
     /// Returns the keys of the record of clients' tokens in a lineage. Write under the first key; read under all.
     package func clientSessionKeys(in lineage: Lineage) -> [RecordKey] {
         self.namedKeys("clients of a lineage", lineage.tag, .providerSession)

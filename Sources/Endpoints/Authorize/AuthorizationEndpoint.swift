@@ -139,7 +139,7 @@ package struct AuthorizationEndpoint: Sendable {
             } else if !isOther, !isElsewhere, let user = self.user(wish, transfer, level, begun: arrival.begun) {
                 let isSilent = transfer.user == nil && arrival.begun == nil
                 if isSilent, !self.record(user, nil, wish, requester) { throw NotDone(.gatewayOverloaded) }
-                response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
+                response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil, requester)
             } else if let existing = transfer.existing, existing.session.actor != nil {
                 response = self.refuse(OAuthError(.handoffDelegationNotPermitted), existing, wish, requester)
             } else if let error = self.levelError(level, wish, transfer, begun: arrival.begun) {
@@ -237,11 +237,17 @@ package struct AuthorizationEndpoint: Sendable {
     private func answer(
         _ wish: AuthorizationRequest,
         to user: NewSession,
-        isOfBrowser: Bool
+        isOfBrowser: Bool,
+        _ requester: Requester
     ) async throws(NotDone) -> EndpointResponse {
         switch wish.response {
         case .code:
-            let code = try await self.tokens.issueCode(wish.wish, to: user, isOfBrowser: isOfBrowser)
+            let code = try await self.tokens.issueCode(
+                wish.wish,
+                to: user,
+                isOfBrowser: isOfBrowser,
+                cookie: user.key.kind == .foreignSession ? requester.providerCookies.first : nil
+            )
             return wish.answer.code(code)
         case .idToken:
             guard let signer = await self.idTokens.signer() else { throw NotDone(.storeUnavailable) }

@@ -161,7 +161,7 @@ package enum MetricNames {
     )
     package static let providerRenewals = MetricFamily.counter(
         "sallyport_provider_renewals_total{result}",
-        "Renewals of providers' tokens, by result (renewed, later, ended, lost, too_large)."
+        "Renewals of providers' tokens, and questions to Kratos about its users, by result (renewed, later, ended, lost, too_large)."
     )
     package static let clientLogouts = MetricFamily.counter(
         "sallyport_client_logouts_total{result}",

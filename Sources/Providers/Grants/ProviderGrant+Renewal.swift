@@ -29,9 +29,12 @@ extension ProviderGrant {
         case lose(ProviderGrant)
     }
 
+    /// Returns whether the provider can be asked with tokens at a time (`RefreshingProvider.isTimely`).
+    package typealias TimeCheck = @Sendable (ProviderTokenSet, UnixTime) -> Bool
+
     /// Returns the next step of the gateway `holder` at `now`.
-    package func renewalStep(of holder: String, at now: UnixTime) -> RenewalStep {
-        guard let renewAt = self.renewAt, now >= renewAt, self.canBeAsked(at: now) else { return .follow }
+    package func renewalStep(of holder: String, at now: UnixTime, isTimely: TimeCheck) -> RenewalStep {
+        guard let renewAt = self.renewAt, now >= renewAt, isTimely(self.tokens, now) else { return .follow }
         if let lease = self.lease, lease.holder != holder {
             if now < lease.until { return .rest(until: lease.until) }
             // The holder may have sent the refresh token before it died. A provider that replaces it each time may
@@ -46,11 +49,11 @@ extension ProviderGrant {
 
     /// Returns the grant after a refresh gave `tokens`. Values that the answer omits are unchanged (RFC 6749 6).
     ///
-    /// - Parameter isAsked: True if the provider is to be asked within an interval.
+    /// - Parameter isTimely: If the provider is to be asked within an interval, returns whether it can be asked then.
     package func renewed(
         _ tokens: ProviderTokenSet,
         identity: Identity?,
-        isAsked: Bool = false,
+        isTimely: TimeCheck? = nil,
         at now: UnixTime
     ) -> ProviderGrant {
         var next = self
@@ -64,14 +67,14 @@ extension ProviderGrant {
         next.renewAt = next.tokens.renewAt(from: now)
         next.tokensEndAt = nil
         next.following?.confirmedAt = now
-        if isAsked { next.askWithinInterval(from: now) }
+        if let isTimely { next.askWithinInterval(from: now, isTimely: isTimely) }
         return next.unleased()
     }
 
     /// Makes the grant due an interval after the confirmation at `time`, unless the provider cannot be asked then.
-    package mutating func askWithinInterval(from time: UnixTime) {
+    package mutating func askWithinInterval(from time: UnixTime, isTimely: TimeCheck) {
         let due = time.advanced(by: self.following?.interval ?? Self.interval)
-        guard self.canBeAsked(at: due) else { return }
+        guard isTimely(self.tokens, due) else { return }
         self.renewAt = self.renewAt.map { min($0, due) } ?? due
     }
 
@@ -81,13 +84,6 @@ extension ProviderGrant {
         // A confirmation makes the grant due within an interval.
         guard let renewAt = self.renewAt else { return self.since }
         return max(self.since, renewAt.advanced(by: .zero - Self.interval))
-    }
-
-    /// Reports whether the provider can be asked at `time`. Without a refresh token, the provider is asked with the
-    /// access token. A refusal then says something about the user only if the token has not expired before the answer.
-    package func canBeAsked(at time: UnixTime) -> Bool {
-        guard self.tokens.refreshToken == nil, let end = self.tokens.expiresAt else { return true }
-        return time.advanced(by: Self.leaseTime * 2) < end
     }
 
     /// The interval if no client sets one (`refresh_token.confirm_every`).
@@ -147,6 +143,11 @@ extension ProviderGrant {
 }
 
 extension ProviderTokenSet {
+    /// Returns whether the access token is still valid when the provider answers a refresh that begins at `time`.
+    func outliveAnswer(at time: UnixTime) -> Bool {
+        self.expiresAt.map { time.advanced(by: ProviderGrant.leaseTime * 2) < $0 } ?? true
+    }
+
     /// Returns when tokens that were issued at `now` are due for renewal: a fifth of their lifetime, at most a minute,
     /// before they expire. Failures can then be retried in time. Without an expiry, they are due after an hour, to
     /// update the user's claims. `nil` if they cannot be renewed.

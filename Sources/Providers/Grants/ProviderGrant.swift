@@ -6,7 +6,8 @@ package import Vocabulary
 /// Each session that came from the sign-in has the grant's key (`ProviderSession.grant`) instead of the tokens. A grant
 /// that only a browser uses is in the lineage of its sessions and ends with this lineage. A grant that native apps may
 /// also use is shared: it has a lineage of its own, and ends with the last of its holders, the lineages of `sessions`.
-/// If a shared grant no longer exists, its holders have ended.
+/// If a shared grant no longer exists, its holders have ended. The grant of a session of the provider itself is shared,
+/// too, and the lineage of the session's token or cookie is its first holder.
 package struct ProviderGrant: Sendable, Hashable {
     /// The right of one gateway to renew the tokens, so that no two gateways use one refresh token.
     package struct Lease: Sendable, Hashable {
@@ -20,11 +21,12 @@ package struct ProviderGrant: Sendable, Hashable {
         }
     }
 
-    /// When the provider must confirm the user again, if a client of the grant has its own settings for that.
+    /// When the provider must confirm the user again, if the provider or a client of the grant has its own settings.
     package struct Following: Sendable, Hashable {
         /// When the provider last confirmed the user.
         package var confirmedAt: UnixTime
-        /// The grant is due within this time after a confirmation (`refresh_token.confirm_every`).
+        /// The grant is due within this time after a confirmation (`refresh_token.confirm_every`,
+        /// `provider.kratos.cache`).
         package var interval: Duration
 
         package init(confirmedAt: UnixTime, interval: Duration) {
@@ -63,7 +65,7 @@ package struct ProviderGrant: Sendable, Hashable {
     package var identity: Identity?
     /// Sessions with this grant, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]
-    /// When the provider must confirm the user. `nil` if no client of the grant has its own settings.
+    /// When the provider must confirm the user. `nil` if neither the provider nor a client has its own settings.
     package var following: Following?
 
     /// Creates the grant of a sign-in.
@@ -98,8 +100,13 @@ package struct ProviderGrant: Sendable, Hashable {
         self.sessions.remove(at: surplus ?? self.sessions.endIndex - 1)
     }
 
-    /// Removes the sessions for which `hasEnded` is true.
-    package mutating func remove(where hasEnded: (RecordKey) -> Bool) { self.sessions.removeAll(where: hasEnded) }
+    /// Removes the sessions for which `hasEnded` is true. The provider's own session stays.
+    package mutating func remove(where hasEnded: (RecordKey) -> Bool) {
+        self.sessions.removeAll { $0.kind != .foreignSession && hasEnded($0) }
+    }
+
+    /// True if the tokens are the token or cookie of a session of the provider (`RefreshingProvider.kept`).
+    package var isOfProvidersSession: Bool { self.sessions.contains { $0.kind == .foreignSession } }
 
     /// The lineages that end if the provider ends its grant.
     package var holders: Set<Lineage> { Set(self.sessions.map(\.lineage)) }

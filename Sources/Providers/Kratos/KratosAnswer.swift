@@ -29,6 +29,29 @@ struct KratosAnswer: Sendable {
         }
     }
 
+    /// What an answer of the admin API says about a user.
+    enum User: Sendable, Equatable {
+        case active(Identity)
+        /// The user may no longer sign in, or no longer exists.
+        case gone
+        /// The answer says nothing about the user.
+        case unknown
+    }
+
+    /// Reads an answer of `GET /admin/identities/{id}`. Only Kratos's own 404 says that the user no longer exists.
+    func user(_ answer: CallAnswer) -> User {
+        guard let document = answer.json() else { return .unknown }
+        if answer.status == 404, Self.error(document)?["code"] == 404 { return .gone }
+        guard answer.status == 200, let members = document.members,
+            let identity = KratosSession.identity(members)?.named(by: self.names)
+        else { return .unknown }
+        switch members["state"] ?? "active" {
+        case "active": return .active(identity)
+        case "inactive": return .gone
+        default: return .unknown
+        }
+    }
+
     /// Returns how long a session may be used. `Ory-Session-Cache-For`, in seconds, limits the configured time. Kratos
     /// sends this field if its feature `cacheable_sessions` is on.
     private func lifetime(_ answer: CallAnswer) -> Duration {

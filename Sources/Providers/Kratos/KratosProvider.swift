@@ -9,22 +9,22 @@ package final class KratosProvider: TokenProvider {
     /// The maximum number of concurrent calls that verify sessions.
     private static let mostCalls = 256
     /// The maximum size of an answer in bytes.
-    private static let bodyLimit = 65_536
+    static let bodyLimit = 65_536
     /// The time limit of a call. Kratos answers in milliseconds, and requests wait for it.
-    private static let timeLimit = Duration.seconds(3)
+    static let timeLimit = Duration.seconds(3)
 
     /// The URL of Kratos's public API.
     package let name: String
     package let configuration: String
     package let staleLifetime: Duration
     private let publicURL: String
-    private let adminURL: String?
+    let adminURL: String?
     private let cookieName: String
-    private let answers: KratosAnswer
+    let answers: KratosAnswer
     private let verdicts: SharedQuestions<PresentedToken, TokenVerdict>
     private let readiness: SharedQuestions<String, Bool>
     let transport: any CallTransport
-    private let clock: Clock
+    let clock: Clock
     let reportOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
 
@@ -192,7 +192,7 @@ package final class KratosProvider: TokenProvider {
     }
 
     /// Returns whether the text needs no encoding in a path. UUIDs need none.
-    private static func isPathSegment(_ text: String) -> Bool {
+    static func isPathSegment(_ text: String) -> Bool {
         text.utf8.allSatisfy { Self.isOfToken($0) || $0 == UInt8(ascii: "-") }
     }
 

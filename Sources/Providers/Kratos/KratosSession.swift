@@ -50,12 +50,7 @@ struct KratosSession: Sendable {
     func verdict(named names: SubjectNames, cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
         let end = self.expiresAt ?? now.advanced(by: Self.usualLifetime)
         guard self.isActive, end > now else { return .ended(.credentialExpired) }
-        guard var identity = self.identity, let name = names.name(of: identity.id) else {
-            return .unknown(.credentialInvalidToken)
-        }
-        let ownID = identity.id
-        identity.id = name
-        identity = identity.called(ownID)
+        guard let identity = self.identity?.named(by: names) else { return .unknown(.credentialInvalidToken) }
         return .known(
             KnownToken(
                 identity: identity,
@@ -75,7 +70,7 @@ struct KratosSession: Sendable {
     /// Returns whether a member is true or missing.
     private static func isTrue(_ value: JSONValue?) -> Bool { (value ?? true) == true }
 
-    private static func identity(_ members: [String: JSONValue]) -> Identity? {
+    static func identity(_ members: [String: JSONValue]) -> Identity? {
         guard let id = members["id"]?.string, self.isID(id) else { return nil }
         return Identity(
             id: id,
@@ -103,4 +98,14 @@ struct KratosSession: Sendable {
 
     /// Reads a time as Go writes it: RFC 3339 with up to nine digits of a second.
     private static func time(_ value: JSONValue?) -> UnixTime? { value?.string.flatMap { UnixTime(rfc3339: $0) } }
+}
+
+extension Identity {
+    /// Returns Kratos's user under the name that the user has here. `nil` if another user could have that name.
+    func named(by names: SubjectNames) -> Identity? {
+        guard let name = names.name(of: self.id) else { return nil }
+        var identity = self
+        identity.id = name
+        return identity.called(self.id)
+    }
 }

@@ -15,7 +15,7 @@ extension Section {
                 at: \KratosSettings.adminURL,
                 .text(.upstreamURL),
                 default: "none",
-                "The URL of Kratos's admin API. It is optional: with it, sign-outs end sessions there instead of with Kratos's logout."
+                "The URL of Kratos's admin API. It is optional: with it, sign-outs end sessions there, and users of expired sessions are asked about."
             ),
             SettingsKey(
                 "ca_file",

@@ -143,12 +143,13 @@ extension TokenService {
         guard let foreign = self.foreign else { throw NotDone(.credentialMalformed) }
         let (candidate, answer) = try await self.answer(to: token, in: tokens)
         let key = candidate.key
-        let session: Session
+        var session: Session
+        let confirmedAt: UnixTime
         switch answer {
         case .none(let reason): throw NotDone(reason)
         case .insufficient: throw NotDone(.requireAAL)
         case .live(let found):
-            session = found.session
+            (session, confirmedAt) = (found.session, found.verdict.givenAt)
             record.note(NewSession(key: key, session: session), audience: api?.audience)
             // Tokens made from this token could sign in a user whom the provider's `allow` excludes.
             guard found.verdict.isAdmitted else { throw NotDone(.signInNotAllowed) }
@@ -164,6 +165,13 @@ extension TokenService {
             }
         }
         if let provider = session.provider { try await foreign.note(key.lineage, session, provider) }
+        let grant = try await self.grants?.keep(
+            token,
+            of: NewSession(key: key, session: session),
+            confirmedAt: confirmedAt,
+            for: requester.client.refreshToken
+        )
+        session.provider?.grant = grant
         let granted =
             scopes
             ?? APIDirectory.granted(

@@ -68,10 +68,12 @@ extension TokenService {
     ///   - user: The user's session and its key. The session is the gateway's or the provider's.
     ///   - isOfBrowser: True if the browser has the session; false if a transfer token made the session for this
     ///     request.
+    ///   - cookie: The provider's cookie, if the session is the provider's. `nil` otherwise.
     package func issueCode(
         _ wish: CodeWish,
         to user: NewSession,
-        isOfBrowser: Bool
+        isOfBrowser: Bool,
+        cookie: Secret? = nil
     ) async throws(NotDone) -> Secret {
         let now = self.clock.now()
         let web = user.session
@@ -105,6 +107,9 @@ extension TokenService {
         session.endsAlone = !isBound && !wish.client.cascades
         session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }
         if hasRefresh, !isOnline, settings.follows { session.provider?.grant = web.sharedGrant }
+        if hasRefresh, let cookie {
+            session.provider?.grant = try await self.grants?.keep(cookie, of: user, confirmedAt: now, for: settings)
+        }
         if isBound, isProviders, let provider = web.provider {
             try await self.foreign?.note(lineage, session, provider)
         }

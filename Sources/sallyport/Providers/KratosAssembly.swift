@@ -20,7 +20,7 @@ extension AssembledProvider {
             reportOutage: site.reportOutage
         )
         return AssembledProvider(
-            roles: ProviderRoles(tokens: [provider]),
+            roles: ProviderRoles(tokens: [provider], refreshing: provider),
             kratos: provider,
             forwarding: self.kratosEndpoints,
             isAway: { provider.failure != nil }

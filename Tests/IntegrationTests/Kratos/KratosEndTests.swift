@@ -327,6 +327,35 @@ struct KratosEndTests {
         }
     }
 
+    @Test("A disabled user's WebView and unused transfer token end, though the app does not use its token again")
+    func disabledIdentity() throws {
+        try KratosGatewayBench.with(provider: "cache: 1s", more: Self.clients, client: "web") { bench throws in
+            let (app, other) = (try App(bench), try App(bench, email: "grace@example.com"))
+            bench.kratos.change { _ = $0.disabled.insert("ada@example.com") }
+            #expect(eventually { (try? bench.get("/x", [app.webView]).status) == 401 })
+            try app.expectEnded()
+            #expect(eventually { bench.gateway.output.contains("session.provider_ended") })
+            try other.expectLive()
+        }
+    }
+
+    @Test("A Kratos that is away ends no WebView that an app handed off, and its next answer is awaited")
+    func awayFromWebViews() throws {
+        try KratosGatewayBench.with(provider: "cache: 1s", more: Self.clients, client: "web") { bench throws in
+            let app = try App(bench)
+            bench.kratos.fail("/sessions/whoami", with: .status(503))
+            let wasAsked = eventually {
+                (try? bench.get("/x", [app.webView]).status) == 200
+                    && bench.gateway.output.contains("tokens could not be renewed")
+            }
+            #expect(wasAsked)
+            #expect(try bench.get("/x", [app.webView]).status == 200)
+            bench.kratos.heal()
+            bench.kratos.change { state in state.change(app.session) { $0.isActive = false } }
+            #expect(eventually { (try? bench.get("/x", [app.webView]).status) == 401 })
+        }
+    }
+
     @Test("A 401 of whoami that passes through ends what came of the session here; not while Kratos is not ready")
     func passedWhoami() throws {
         try Self.with { bench throws in

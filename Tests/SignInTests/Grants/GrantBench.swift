@@ -157,6 +157,8 @@ final class GrantBench: Sendable {
         let tokens: TokenService
         let mint: HandoffMint
         let consumer: HandoffConsumer
+        /// The tokens and cookies of Kratos. `nil` without Kratos.
+        let known: (any ForeignTokens)?
     }
 
     let time = MovableClock()
@@ -186,8 +188,14 @@ final class GrantBench: Sendable {
 
     /// A gateway.
     ///
-    /// - Parameter longestWait: Of a request for a renewal; by default longer than any test takes on a busy machine.
-    func node(longestWait: TimeAmount = .minutes(10), notifier: (any ClientNotifier)? = nil) -> Node {
+    /// - Parameters:
+    ///   - longestWait: Of a request for a renewal; by default longer than any test takes on a busy machine.
+    ///   - kratos: A second provider, whose session tokens and cookies are accepted.
+    func node(
+        longestWait: TimeAmount = .minutes(10),
+        notifier: (any ClientNotifier)? = nil,
+        kratos: KratosProvider? = nil
+    ) -> Node {
         let records = RecordAccess(
             store: self.store,
             authority: self.authority,
@@ -204,7 +212,10 @@ final class GrantBench: Sendable {
                 try? await Task.sleep(for: .milliseconds(2))
             }
         )
-        grants.adopt([self.provider]) { [isShared = self.isShared] _ in isShared }
+        let providers: [any RefreshingProvider] = [self.provider] + (kratos.map { [$0] } ?? [])
+        grants.adopt(providers) { [isShared = self.isShared] _ in isShared }
+        let ends = ProviderSessions(records: records)
+        let known = kratos.map { self.known(to: $0, ends) }
         let sessions = SessionService(
             records: records,
             settings: self.settings,
@@ -224,6 +235,7 @@ final class GrantBench: Sendable {
                 devices: DeviceObserver(directory: nil),
                 limiter: limiter,
                 journal: AuditJournal { _ in true },
+                foreign: known.map { ForeignGrants(tokens: [$0], ends: ends) },
                 grants: grants
             ),
             mint: HandoffMint(
@@ -240,7 +252,18 @@ final class GrantBench: Sendable {
                 asn: nil,
                 grants: grants,
                 journal: AuditJournal { _ in true }
-            )
+            ),
+            known: known
+        )
+    }
+
+    private func known(to kratos: KratosProvider, _ ends: ProviderSessions) -> any ForeignTokens {
+        ProviderTokens(
+            [kratos],
+            authority: self.authority,
+            store: self.store,
+            clock: self.time.clock,
+            end: { (token, session) throws(NotDone) in try await ends.end(session, of: token) }
         )
     }
 

@@ -39,6 +39,16 @@ struct SharedGrantTests {
         _ node: GrantBench.Node,
         _ client: ClientSettings = client()
     ) async throws -> App {
+        try await self.join(NewSession(key: holder.key, session: holder.session), node, client)
+    }
+
+    /// - Parameter cookie: The cookie of the user's session, if the session is the provider's.
+    static func join(
+        _ user: NewSession,
+        _ node: GrantBench.Node,
+        _ client: ClientSettings,
+        cookie: Secret? = nil
+    ) async throws -> App {
         let wish = CodeWish(
             client: client,
             api: APISettings(audience: "https://api.example.com", scopes: ["orders"]),
@@ -48,8 +58,7 @@ struct SharedGrantTests {
             nonce: nil,
             keyThumbprint: nil
         )
-        let user = NewSession(key: holder.key, session: holder.session)
-        let code = try await node.tokens.issueCode(wish, to: user, isOfBrowser: true)
+        let code = try await node.tokens.issueCode(wish, to: user, isOfBrowser: true, cookie: cookie)
         let tokens = try await node.tokens.redeem(
             CodeRedemption(code: code, redirectURI: nil, verifier: nil),
             for: try Self.requester(client)

@@ -46,13 +46,17 @@ enum KratosFuzzing {
         let status = self.statuses[Int(first) % self.statuses.count]
         let answer = CallAnswer.fuzzed(Array(bytes.dropFirst()), status: status)
         let transport = FuzzedTransport(answers: [.session: answer, .exchange: answer, .health: .fuzzed([])])
-        let settings = KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "kratos", port: 4433))
+        var settings = KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "kratos", port: 4433))
+        settings.adminURL = settings.publicURL
         let provider = KratosProvider(settings, transport: transport, clock: self.clock)
         _ = provider.signedInAt(answer)
         for kind in [Session.Kind.native, .web] {
             let verdict = await provider.introspect(PresentedToken(Secret("ory_st_token"), as: kind))
             if let fault = ProviderFuzzing.violation(of: verdict) { return fault }
             if case .insufficient(let demand) = verdict { _ = demand.page(leadingTo: "https://app.example.com/") }
+            let presented = PresentedToken(Secret("ory_st_token"), as: kind)
+            let kept = provider.kept(presented, until: UnixTime(seconds: 0))
+            if let kept { _ = await provider.refresh(kept.tokens, of: Identity(id: "7b9f3e2a", traits: [:])) }
         }
         return nil
     }

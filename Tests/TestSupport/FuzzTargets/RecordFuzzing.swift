@@ -85,7 +85,7 @@ enum RecordFuzzing {
 
     private static func renewal(_ bytes: [UInt8]) -> String? {
         guard let grant = try? ProviderGrant.decoded(bytes) else { return nil }
-        _ = grant.renewalStep(of: "h", at: self.now)
+        _ = grant.renewalStep(of: "h", at: self.now) { _, _ in true }
         _ = grant.resting(for: nil, jitter: 1, at: self.now)
         _ = grant.lost(at: self.now)
         _ = grant.renewed(grant.tokens, identity: nil, at: self.now)

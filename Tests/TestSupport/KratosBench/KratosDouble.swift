@@ -3,7 +3,7 @@ package import GatewayBench
 import Synchronization
 import Vocabulary
 
-/// A double of Kratos's public API and of one call of its admin API, written from Kratos's source at version 25.4: its
+/// A double of Kratos's public API and of two calls of its admin API, written from Kratos's source at version 25.4: its
 /// session endpoints, a login flow of each kind, the exchange of codes, and its logouts. `KratosClientTests` checks its
 /// documents by the client that Ory generates from Kratos's own schemas.
 package final class KratosDouble: Sendable {

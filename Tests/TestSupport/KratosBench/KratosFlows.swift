@@ -148,16 +148,20 @@ extension KratosState {
                 ]
             ],
         ]
-        if session.hasIdentity {
-            members["identity"] = [
-                "id": .string(session.identityID), "schema_id": "default",
-                "schema_url": .string("\(self.publicURL)/schemas/ZGVmYXVsdA"), "state": "active",
-                "traits": ["email": .string(session.email), "name": ["first": "Ada"]],
-                "metadata_public": ["plan": "gold"],
-                "created_at": .string(issuedAt), "updated_at": .string(issuedAt),
-            ]
-        }
+        if session.hasIdentity { members["identity"] = self.identity(of: session) }
         return .object(members)
+    }
+
+    func identity(of session: Session) -> JSONValue {
+        let createdAt = Self.text(session.issuedAt)
+        return [
+            "id": .string(session.identityID), "schema_id": "default",
+            "schema_url": .string("\(self.publicURL)/schemas/ZGVmYXVsdA"),
+            "state": self.disabled.contains(session.email) ? "inactive" : "active",
+            "traits": ["email": .string(session.email), "name": ["first": "Ada"]],
+            "metadata_public": ["plan": "gold"],
+            "created_at": .string(createdAt), "updated_at": .string(createdAt),
+        ]
     }
 
     /// A time as Go writes it, with nine digits.

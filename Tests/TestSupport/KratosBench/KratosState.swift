@@ -46,6 +46,8 @@ package struct KratosState: Sendable {
     /// Whether a revoked token is one that Kratos does not know: so with MySQL, and after its records are cleaned up. With
     /// PostgreSQL and SQLite it can be revoked again.
     package var forgetsRevoked = false
+    /// The users who are disabled, by address (`state: inactive`).
+    package var disabled: Set<String> = []
     /// The beginnings of URLs in `selfservice.allowed_return_urls`.
     package var allowedReturnURLs: [String]
     /// The client's address in each call, as Kratos takes it.
@@ -141,6 +143,8 @@ package struct KratosState: Sendable {
         case ("DELETE", let path) where path.hasPrefix("/sessions/"): return self.end(call, String(path.dropFirst(10)))
         case ("DELETE", let path) where path.hasPrefix("/admin/sessions/"):
             return self.end(id: String(path.dropFirst(16))) ? KratosAnswer(status: 204) : .error(404, "not found")
+        case ("GET", let path) where path.hasPrefix("/admin/identities/"):
+            return self.identity(String(path.dropFirst(18)))
         case ("GET", "/self-service/login/api"): return self.beginNative(call)
         case ("GET", "/self-service/login/browser"): return self.beginBrowser(call)
         case ("GET", "/self-service/login/flows"): return self.flow(call)
@@ -170,7 +174,18 @@ package struct KratosState: Sendable {
     }
 
     func live(_ isIt: (Session) -> Bool) -> Session? {
-        self.sessions.first { isIt($0) && $0.isActive && $0.issuedAt.addingTimeInterval(self.lifespan) > Date() }
+        self.sessions.first {
+            isIt($0) && $0.isActive && $0.issuedAt.addingTimeInterval(self.lifespan) > Date()
+                && !self.disabled.contains($0.email)
+        }
+    }
+
+    /// The identity with this id, as the admin API shows it.
+    private func identity(_ id: String) -> KratosAnswer {
+        guard let session = self.sessions.first(where: { $0.identityID == id }) else {
+            return .error(404, "Unable to locate the resource")
+        }
+        return .json(200, self.identity(of: session))
     }
 
     private func whoami(_ call: KratosCall) -> KratosAnswer {

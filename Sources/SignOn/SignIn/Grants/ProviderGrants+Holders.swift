@@ -58,7 +58,8 @@ extension ProviderGrants {
             switch try? await self.write(next, key, judged: stored.version) {
             case .other?: continue
             case .written? where holders.isEmpty:
-                await self.end(shared: key)
+                // The provider may extend its session, whose token or cookie then gets a grant under the same key.
+                if next.isOfProvidersSession { await self.forget(key) } else { await self.end(shared: key) }
                 return next
             case .written?, .tooLarge?, nil: return nil
             }
@@ -80,8 +81,8 @@ extension ProviderGrants {
 extension ProviderGrant {
     /// Notes that a client with these settings uses the grant. The shortest interval of its clients applies.
     ///
-    /// - Parameter canAsk: Whether the provider can be asked with the grant's tokens.
-    mutating func follow(_ settings: RefreshTokenSettings, canAsk: Bool) {
+    /// - Parameter isTimely: See `ProviderGrants.timeCheck`.
+    mutating func follow(_ settings: RefreshTokenSettings, isTimely: TimeCheck?) {
         let isUsual = settings.confirmEvery == Self.interval && settings.confirmWithin == .zero
         guard settings.follows, self.following != nil || !isUsual else { return }
         // Clients with the default settings are not noted. If more than two lineages hold the grant, one of them may
@@ -93,7 +94,7 @@ extension ProviderGrant {
         )
         guard next != self.following else { return }
         self.following = next
-        if canAsk, self.tokensEndAt == nil { self.askWithinInterval(from: next.confirmedAt) }
+        if let isTimely, self.tokensEndAt == nil { self.askWithinInterval(from: next.confirmedAt, isTimely: isTimely) }
     }
 }
 
@@ -130,7 +131,7 @@ extension ProviderGrants {
         // The client may have joined the grant before these settings were configured, so they are noted now.
         if let judged = stored {
             var next = judged.record
-            next.follow(settings, canAsk: self.canAsk(next))
+            next.follow(settings, isTimely: self.timeCheck(of: next))
             if next != judged.record {
                 if try await self.write(next, grantKey, judged: judged.version) == .written {
                     self.lookAgain(at: grantKey)
@@ -146,7 +147,8 @@ extension ProviderGrants {
             }
             return true
         }
-        let canAsk = grant.renewAt != nil && grant.canBeAsked(at: self.clock.now())
+        let provider = self.provider(named: grant.provider)
+        let canAsk = grant.renewAt != nil && provider?.isTimely(grant.tokens, at: self.clock.now()) != false
         try self.check(grant.confirmedAt, canAsk: canAsk, settings)
         if wasAsked { return true }
         // The grant may not list this session, so the session is updated here.

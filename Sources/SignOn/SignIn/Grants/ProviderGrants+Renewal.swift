@@ -127,7 +127,11 @@ extension ProviderGrants: SessionRenewer {
                     if renewal.isShared { try await self.end(renewal.session.lineage) }
                     return self.later(Self.absence)
                 }
-                switch stored.record.renewalStep(of: self.holder, at: self.clock.now()) {
+                switch stored.record.renewalStep(
+                    of: self.holder,
+                    at: self.clock.now(),
+                    isTimely: renewal.provider.isTimely
+                ) {
                 case .follow:
                     await self.update(renewal, stored.record)
                     return self.nextLook(renewal, stored.record)
@@ -196,7 +200,8 @@ extension ProviderGrants: SessionRenewer {
             guard current.generation == leased.generation else { return nil }
             let user = identity(current)
             let isAsked = renewal.isShared && renewal.provider.canAsk(with: tokens)
-            return current.renewed(tokens, identity: user, isAsked: isAsked, at: self.clock.now())
+            let isTimely: ProviderGrant.TimeCheck? = isAsked ? renewal.provider.isTimely : nil
+            return current.renewed(tokens, identity: user, isTimely: isTimely, at: self.clock.now())
         }
         switch settlement {
         case .stored(let grant):
@@ -315,7 +320,7 @@ extension ProviderGrants: SessionRenewer {
         guard renewal.isShared else { return nil }
         let now = self.clock.now()
         let last = now.advanced(by: ProviderGrant.interval)
-        guard let due = grant.renewAt, grant.canBeAsked(at: now) else { return last }
+        guard let due = grant.renewAt, renewal.provider.isTimely(grant.tokens, at: now) else { return last }
         return min(due, last)
     }
 
@@ -323,7 +328,7 @@ extension ProviderGrants: SessionRenewer {
 
     /// Replaces the sessions that do not yet show the renewal. A failure is repaired when the session is used next.
     private func update(_ renewal: Renewal, _ grant: ProviderGrant) async {
-        for key in Set(grant.sessions + [renewal.sessionKey]) {
+        for key in Set(grant.sessions + [renewal.sessionKey]) where key.kind != .foreignSession {
             try? await self.update(key, renewal.key, grant)
         }
     }

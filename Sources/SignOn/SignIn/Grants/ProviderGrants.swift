@@ -82,9 +82,12 @@ package final class ProviderGrants: RecordCaller {
         self.state.withLock { ($0.providers, $0.sharesGrant) = (providers, sharesGrant) }
     }
 
-    /// Returns whether the provider can be asked about the user with the grant's tokens.
-    func canAsk(_ grant: ProviderGrant) -> Bool {
-        self.provider(named: grant.provider)?.canAsk(with: grant.tokens) == true
+    /// Returns the check whether the provider can be asked with the grant's tokens at a time. `nil` if it never can.
+    func timeCheck(of grant: ProviderGrant) -> ProviderGrant.TimeCheck? {
+        guard let provider = self.provider(named: grant.provider), provider.canAsk(with: grant.tokens) else {
+            return nil
+        }
+        return provider.isTimely
     }
 
     /// Returns the provider of this name. `nil` if it is not configured.
@@ -137,7 +140,9 @@ package final class ProviderGrants: RecordCaller {
             session: key
         )
         grant.renewAt = tokens.renewAt(from: session.issuedAt)
-        if isShared, self.canAsk(grant) { grant.askWithinInterval(from: session.issuedAt) }
+        if isShared, let isTimely = self.timeCheck(of: grant) {
+            grant.askWithinInterval(from: session.issuedAt, isTimely: isTimely)
+        }
         switch try await self.write(grant, grantKey, judged: nil) {
         case .written: break
         case .tooLarge:
@@ -175,7 +180,7 @@ package final class ProviderGrants: RecordCaller {
                 next.add(session)
             }
             next.expiresAt = max(next.expiresAt, expiresAt)
-            if let settings { next.follow(settings, canAsk: self.canAsk(next)) }
+            if let settings { next.follow(settings, isTimely: self.timeCheck(of: next)) }
             if next == stored.record { return true }
             if try await self.write(next, key, judged: stored.version) != .other {
                 if next.renewAt != stored.record.renewAt { self.lookAgain(at: key) }
@@ -192,8 +197,12 @@ package final class ProviderGrants: RecordCaller {
     func living(_ sessions: [RecordKey]) async throws(NotDone) -> Set<Lineage> {
         let lineages = try await self.ask { store, loop in
             EventLoopFuture.whenAllSucceed(
-                sessions.map { session in
-                    store.session(session, on: loop).map { found -> Lineage? in found == nil ? nil : session.lineage }
+                sessions.map { session -> EventLoopFuture<Lineage?> in
+                    let isLive =
+                        session.kind == .foreignSession
+                        ? store.replaceable(session, as: ForeignSessionRecord.self, on: loop).map { $0 != nil }
+                        : store.session(session, on: loop).map { $0 != nil }
+                    return isLive.map { $0 ? session.lineage : nil }
                 },
                 on: loop
             )
