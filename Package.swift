@@ -311,7 +311,7 @@ if Context.environment["FUZZ"] == "1" {
     }
     for name in [
         "RequestHead", "ProxyPreamble", "Check", "HTTP2Head", "HTTP2Frames", "ResponseHead", "ChunkedBody", "Cookie",
-        "YAML", "RedisReply", "JOSE", "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents",
+        "YAML", "RedisReply", "JOSE", "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "SCIM", "RuleEvents",
         "Records", "Traces",
     ] {
         package.targets.append(

@@ -35,7 +35,7 @@ sallyport_build "${packages[@]}"
 # Ory's own client, OAuth clients, libraries that verify tokens, an OpenID provider, apps, and the schemas of Kubernetes,
 # CycloneDX, Compose and GitHub's files, as their users install them. Without access to PyPI the tests that run them are skipped.
 clients="$SALLYPORT_ROOT/.build/clients"
-if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django, authlib, auth0, requests_oauthlib, wsgidav, cheroot, kubernetes_validate, cyclonedx.validation.json, jsonschema, check_jsonschema, httpx, h2' 2>/dev/null; then
+if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django, authlib, auth0, requests_oauthlib, wsgidav, cheroot, kubernetes_validate, cyclonedx.validation.json, jsonschema, check_jsonschema, httpx, h2, scim2_client.engines.httpx2' 2>/dev/null; then
     { python3 -m venv --clear "$clients" &&
         # WsgiDAV 4.4 comes as sources only. Before, its Lock-Token has no angle brackets (RFC 4918, 10.5).
         timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: --no-binary wsgidav \
@@ -43,7 +43,7 @@ if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcryp
             radicale==3.9.0 django==5.2.19 wsgidav==4.4.0 cheroot==11.1.2 \
             authlib==1.9.9 auth0-python==6.8.0 requests-oauthlib==2.0.0 \
             kubernetes-validate==1.37.0 'cyclonedx-python-lib[json-validation]==11.12.0' check-jsonschema==0.39.0 \
-            'httpx[http2]==0.28.1'; } >&2 ||
+            'httpx[http2]==0.28.1' 'scim2-client[httpx2]==0.13.2'; } >&2 ||
         rm -rf "$clients"
 fi
 # Apps that only long tests visit. Without access to PyPI they are not visited.
@@ -189,7 +189,7 @@ fi
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
     for name in RequestHead ProxyPreamble Check HTTP2Head HTTP2Frames ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims \
-        ProviderDocuments Kratos ClientMetadata RuleEvents Records Traces; do
+        ProviderDocuments Kratos ClientMetadata SCIM RuleEvents Records Traces; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"
         # Swift's own crash handler would leave libFuzzer no time to save the input.

@@ -8,7 +8,7 @@ package import Vocabulary
 package struct UserBlock: Document, Hashable {
     package static var collection: String { "blocks" }
     package static var sizeLimit: Int { 16_384 }
-    package static var countLimit: Int { 16_384 }
+    package static var countLimit: Int { 32_768 }
 
     /// The user's id as the operator wrote it.
     package var subject: String
@@ -16,7 +16,8 @@ package struct UserBlock: Document, Hashable {
     package var provider: String?
     /// All names under which the user is blocked. Lists of blocks contain only the document of the first name.
     package var names: [String]
-    /// The time when the user may sign in again. `nil` if the block lasts until an operator lifts it.
+    /// The time at which an operator's block ends. `nil` if an operator has to lift it. A time that has passed means
+    /// that no operator blocks the user.
     package var until: UnixTime?
     /// The operator's note. `nil` if none exists.
     package var note: String?
@@ -24,6 +25,9 @@ package struct UserBlock: Document, Hashable {
     package var changedAt: UnixTime
     /// The name of the operator who made the last change.
     package var changedBy: String
+    /// True if the provider has deactivated the user by SCIM. This block is independent of an operator's block: the
+    /// user may sign in when neither is in force.
+    package var isDeprovisioned: Bool
 
     private static let version: UInt8 = 1
 
@@ -34,7 +38,8 @@ package struct UserBlock: Document, Hashable {
         until: UnixTime?,
         note: String?,
         changedAt: UnixTime,
-        changedBy: String
+        changedBy: String,
+        isDeprovisioned: Bool = false
     ) {
         self.subject = subject
         self.provider = provider
@@ -43,10 +48,27 @@ package struct UserBlock: Document, Hashable {
         self.note = note
         self.changedAt = changedAt
         self.changedBy = changedBy
+        self.isDeprovisioned = isDeprovisioned
     }
 
     /// Returns whether the user may not sign in at this time.
-    func isInForce(at now: UnixTime) -> Bool { self.until.map { now < $0 } ?? true }
+    func isInForce(at now: UnixTime) -> Bool { self.isDeprovisioned || self.isOfOperator(at: now) }
+
+    /// Returns whether an operator's block is in force at this time.
+    package func isOfOperator(at now: UnixTime) -> Bool { self.until.map { now < $0 } ?? true }
+
+    /// Returns this block as it is written over the present block. An operator's block keeps the provider's block, and
+    /// the provider's block keeps an operator's block.
+    func added(to present: UserBlock?, at now: UnixTime) -> UserBlock {
+        guard var present else { return self }
+        if self.isDeprovisioned, present.isOfOperator(at: now) {
+            present.isDeprovisioned = true
+            return present
+        }
+        var block = self
+        block.isDeprovisioned = self.isDeprovisioned || present.isDeprovisioned
+        return block
+    }
 
     package func write(to writer: inout CompactWriter) {
         writer.write(byte: Self.version)
@@ -57,6 +79,7 @@ package struct UserBlock: Document, Hashable {
         writer.write(optional: self.note) { $0.write($1) }
         writer.write(self.changedAt)
         writer.write(self.changedBy)
+        writer.write(byte: self.isDeprovisioned ? 1 : 0)
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> UserBlock {
@@ -68,7 +91,8 @@ package struct UserBlock: Document, Hashable {
             until: try reader.optionalTime(),
             note: try reader.optionalText(),
             changedAt: try reader.time(),
-            changedBy: try reader.text()
+            changedBy: try reader.text(),
+            isDeprovisioned: try reader.byte() == 1
         )
     }
 }

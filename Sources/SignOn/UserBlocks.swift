@@ -39,6 +39,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
     private let clock: Clock
     package let follower: DocumentFollower
     private let memory = Mutex(Memory())
+    private let match = Mutex<ProvisioningMatch?>(nil)
 
     /// - Parameter clock: The clock that all gateways of the store share.
     init(store: any RecordStore, loops: any EventLoopGroup, clock: Clock) {
@@ -50,9 +51,17 @@ package final class UserBlocks: DocumentReader, StoreCaller {
 
     // MARK: Users
 
+    /// Sets how SCIM names users, at the start and at a reload. `nil` without SCIM.
+    package func adopt(_ match: ProvisioningMatch?) { self.match.withLock { $0 = match } }
+
+    /// Returns the name under which SCIM blocks the user. `nil` if SCIM blocks users by their own names.
+    func provisionedName(of user: Identity) -> String? { self.match.withLock { $0?.name(of: user) } }
+
     /// Returns whether the user is blocked now.
     package func isBlocked(_ user: Identity, on loop: any EventLoop) -> EventLoopFuture<Bool> {
-        let names = user.isAccount ? [user.subject, user.subjectAtProvider] : [user.subject]
+        let names =
+            (user.isAccount ? [user.subject, user.subjectAtProvider] : [user.subject])
+            + [self.provisionedName(of: user)].compactMap(\.self)
         let asked = names.map { self.store.document($0, as: UserBlock.self, on: loop) }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { found in
             let now = self.clock.now()
@@ -87,33 +96,61 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         }.map(\.stored.record)
     }
 
-    /// Writes the block under each of its names. The caller then ends all sessions under these names.
+    /// Writes the block under each of its names, beside a block of the other kind (`UserBlock.added`). The caller then
+    /// ends all sessions under these names.
     package func put(_ block: UserBlock) async throws(NotDone) {
         for name in block.names {
             do throws(NotDone) {
-                try await self.write(block, as: name)
+                try await self.write(name) { block.added(to: $0, at: $1) }
             } catch {
                 guard error.reason == .storeFull else { throw error }
                 // Reading the blocks frees space, because it deletes blocks that ended long ago.
                 await self.refresh()
-                try await self.write(block, as: name)
+                try await self.write(name) { block.added(to: $0, at: $1) }
             }
         }
     }
 
-    /// Lifts the blocks under these names and under the other names of the blocked users (`UserBlock.names`).
+    /// Lifts the blocks under these names, and under all names that were blocked together with such a name, including
+    /// the blocks by SCIM.
     ///
-    /// - Parameter name: The name of the operator.
-    package func lift(_ names: [String], by name: String) async throws(NotDone) {
+    /// - Parameter operator: The name of the operator.
+    package func lift(_ names: [String], by operator: String) async throws(NotDone) {
         let now = self.clock.now()
         let standing = try await self.listed().filter { $0.stored.record.isInForce(at: now) }
         let all = standing.map(\.stored.record.names).filter { $0.contains { $0.isExactlyOne(of: names) } }
             .reduce(names, +)
         for entry in standing where entry.id.isExactlyOne(of: all) {
-            var block = entry.stored.record
-            (block.until, block.changedBy) = (now, name)
-            try await self.write(block, as: entry.id)
+            try await self.write(entry.id) { present, now in
+                var block = present ?? entry.stored.record
+                (block.until, block.changedBy, block.isDeprovisioned) = (now, `operator`, false)
+                return block
+            }
         }
+    }
+
+    /// Lifts the blocks by SCIM under these names, and under all names that were blocked together with such a name. An
+    /// operator's block stays.
+    ///
+    /// - Parameter operator: The name of the operator's token that SCIM uses.
+    /// - Returns: False if SCIM does not block the user.
+    package func reinstate(_ names: [String], by operator: String) async throws(NotDone) -> Bool {
+        var hasLifted = false
+        for name in names {
+            let stored = try await self.ask { store, loop in store.document(name, as: UserBlock.self, on: loop) }
+            let now = self.clock.now()
+            guard let known = self.latest(of: name, stored?.record, at: now), known.isDeprovisioned else { continue }
+            for name in known.names {
+                try await self.write(name) { present, now in
+                    var block = present ?? known
+                    if !block.isOfOperator(at: now) { (block.until, block.changedBy) = (now, `operator`) }
+                    block.isDeprovisioned = false
+                    return block
+                }
+            }
+            hasLifted = true
+        }
+        return hasLifted
     }
 
     // MARK: Life
@@ -165,7 +202,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
     }
 
     private static func isPast(_ block: UserBlock, at now: UnixTime) -> Bool {
-        block.until.map { $0.advanced(by: Self.afterlife) <= now } ?? false
+        !block.isDeprovisioned && (block.until.map { $0.advanced(by: Self.afterlife) <= now } ?? false)
     }
 
     /// Deletes blocks that ended long ago. A block that is renewed at this moment may be deleted, too. The gateway that
@@ -197,15 +234,16 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         try await self.ask { store, loop in store.documents(of: UserBlock.self, on: loop) }
     }
 
-    /// Writes the block under one of its names, and replaces the present block.
-    private func write(_ block: UserBlock, as name: String) async throws(NotDone) {
+    /// Writes a block under one of its names.
+    ///
+    /// - Parameter change: Returns the block for the present block and the present time.
+    private func write(_ name: String, _ change: (UserBlock?, UnixTime) -> UserBlock) async throws(NotDone) {
         for _ in 0..<Self.tries {
             let present = try await self.ask { store, loop in store.document(name, as: UserBlock.self, on: loop) }
-            var block = block
-            block.changedAt = self.clock.now()
-            if let last = self.latest(of: name, present?.record, at: block.changedAt)?.changedAt {
-                block.changedAt = max(block.changedAt, last.advanced(by: .milliseconds(1)))
-            }
+            let now = self.clock.now()
+            let last = self.latest(of: name, present?.record, at: now)
+            var block = change(last, now)
+            block.changedAt = last.map { max(now, $0.changedAt.advanced(by: .milliseconds(1))) } ?? now
             if try await self.replace(present?.version, with: block, as: name) { return }
         }
         throw NotDone(.storeUnavailable)

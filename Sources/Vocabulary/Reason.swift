@@ -199,6 +199,10 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case operatorScope = "operator.scope"
     case operatorThrottled = "operator.throttled"
     case operatorUnknown = "operator.unknown"
+    case scimExists = "scim.exists"
+    case scimInvalid = "scim.invalid"
+    case scimUnknown = "scim.unknown"
+    case scimUnsupported = "scim.unsupported"
 
     // Identity headers.
     case identityUnsafeValue = "identity.unsafe_value"

@@ -7,7 +7,7 @@ enum OperatorTokens {
     /// What `printf %s TOKEN | sha256sum` prints.
     static let file = """
         # Operators
-        ops read,sessions,clients 3e37e8efabdeb16fbbb27fec02755348739db332a284a9741a3d8a2c5a0cc71c
+        ops read,sessions,clients,scim 3e37e8efabdeb16fbbb27fec02755348739db332a284a9741a3d8a2c5a0cc71c
         desk read 4b69009ca5aa7b75b4cc243e6ddadd94ab8c2021bea470890be264b288f88728
 
         """

@@ -92,7 +92,7 @@ struct ReferenceFileTests {
         "clients[].refresh_token.idle_token_lifetime", "clients[].session_transfer.lifetimes.idle",
         "clients[].session_transfer.lifetimes.absolute", "session.max_per_user.browser", "session.max_per_user.native",
         "provider.kratos.admin_url", "provider.kratos.ca_file",
-        "exchange.providers", "admin.tokens_file", "rules[].text",
+        "exchange.providers", "admin.tokens_file", "admin.scim.provider", "admin.scim.match", "rules[].text",
         "telemetry.ca_file", "telemetry.attributes",
         "pages.name", "pages.logo", "pages.icon", "pages.colour", "pages.support_url", "pages.change_password_url",
         "pages.templates_dir",

@@ -36,7 +36,8 @@ struct UserBlocksTests {
     private func block(
         _ own: [String] = [UserBlocksTests.alice],
         accounts: [String] = [],
-        until end: UnixTime? = nil
+        until end: UnixTime? = nil,
+        isDeprovisioned: Bool = false
     ) async throws -> Bool {
         try await self.users.block(
             UserNames(own: own, accounts: accounts),
@@ -45,6 +46,7 @@ struct UserBlocksTests {
             until: end,
             note: nil,
             by: "ops",
+            isDeprovisioned: isDeprovisioned,
             for: try self.bench.requester()
         ).hasEnded
     }
@@ -275,5 +277,28 @@ struct UserBlocksTests {
         await self.blocks.refresh()
         #expect(try await self.stored() == nil)
         #expect(try await self.refusal() == nil)
+    }
+
+    @Test("A block by SCIM survives a failover until it is lifted, and is no operator's block")
+    func lostDeprovisioned() async throws {
+        await self.blocks.refresh()
+        try await self.block(until: self.bench.time.now, isDeprovisioned: true)
+        try await self.lose()
+        await self.blocks.refresh()
+        let restored = try #require(try await self.stored())
+        #expect(restored.isDeprovisioned && !restored.isOfOperator(at: self.bench.time.now))
+        #expect(try await self.refusal() == .signInBlocked)
+        self.bench.time.advance(by: .seconds(86_400))
+        await self.blocks.refresh()
+        #expect(try await self.refusal() == .signInBlocked)
+        #expect(try await self.blocks.reinstate([Self.alice], by: "okta"))
+        #expect(try await self.refusal() == nil)
+        #expect(try await !self.blocks.reinstate([Self.alice], by: "okta"))
+        // A gateway that still knows the block does not write it again.
+        await self.blocks.refresh()
+        #expect(try await self.stored()?.until == self.bench.time.now)
+        self.bench.time.advance(by: .seconds(3600))
+        await self.blocks.refresh()
+        #expect(try await self.stored() == nil)
     }
 }

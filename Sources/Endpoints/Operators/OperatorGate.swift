@@ -97,7 +97,7 @@ package struct OperatorGate: Sendable {
             return self.refuse(.operatorScope, Caller(first), act, request, needing: scope)
         }
         let caller = Caller(token)
-        guard self.audit(self.event(.operatorActed, nil, caller, act, request)) else {
+        guard self.record(act, caller, request) else {
             return self.response(.gatewayOverloaded, request)
         }
         do throws(NotDone) {
@@ -105,6 +105,13 @@ package struct OperatorGate: Sendable {
         } catch {
             return self.response(error.reason, request, Self.detail(of: error.reason, act, scope))
         }
+    }
+
+    /// Records an act of an admitted operator.
+    ///
+    /// - Returns: False if the act cannot be recorded and the configuration forbids unrecorded acts.
+    func record(_ act: Act, _ caller: Caller, _ request: EndpointRequest) -> Bool {
+        self.audit(self.event(.operatorActed, nil, caller, act, request))
     }
 
     /// Counts and refuses a call without a valid token.

@@ -33,7 +33,7 @@ extension OperatorSessions {
         await self.gate.admit(request, .sessions, OperatorGate.Act("blocks.list", usage: "GET /blocks")) {
             _ throws(NotDone) in
             guard request.query.isEmpty else { throw NotDone(.requestParameters) }
-            return .json(200, ["blocks": .array(try await self.users.blocks().map { .object(Self.members($0)) })])
+            return .json(200, ["blocks": .array(try await self.users.blocks().map { .object(self.members($0)) })])
         }
     }
 
@@ -66,7 +66,7 @@ extension OperatorSessions {
                 by: caller.name,
                 for: request.requester.withoutCookies
             )
-            return .json(200, .object(Self.members(block).merging(["signed_out": .bool(hasEnded)]) { $1 }))
+            return .json(200, .object(self.members(block).merging(["signed_out": .bool(hasEnded)]) { $1 }))
         }
     }
 
@@ -94,13 +94,16 @@ extension OperatorSessions {
         return (until, note)
     }
 
-    private static func members(_ block: UserBlock) -> [String: JSONValue] {
+    private func members(_ block: UserBlock) -> [String: JSONValue] {
         var members: [String: JSONValue] = [
             "subject": .string(block.subject), "blocked_at": .string(block.changedAt.rfc3339),
             "blocked_by": .string(block.changedBy),
         ]
         if let provider = block.provider { members["provider"] = .string(provider) }
-        if let until = block.until { members["until"] = .string(until.rfc3339) }
+        if block.isDeprovisioned { members["scim"] = true }
+        if let until = block.until, block.isOfOperator(at: self.users.sessions.clock.now()) {
+            members["until"] = .string(until.rfc3339)
+        }
         if let note = block.note { members["note"] = .string(note) }
         return members
     }

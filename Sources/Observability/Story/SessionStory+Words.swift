@@ -122,7 +122,7 @@ extension SessionStory {
         case .sessionProviderSignedOut: "the provider signed the user out"
         case .sessionProviderEnded: "the provider refused to renew its tokens, or has ended its own session"
         case .sessionUserGone: "the user was removed from the list of users"
-        case .signInBlocked: "an operator has blocked the user"
+        case .signInBlocked: "an operator has blocked the user, or the provider has deactivated the user by SCIM"
         case .sessionClientGone: "the client that had the token was deleted, or has left the configuration"
         case .sessionPasswordChanged: "the user's password was changed"
         case .sessionRenewalAmbiguous: "the provider's answer to a renewal was lost, and its tokens have expired"

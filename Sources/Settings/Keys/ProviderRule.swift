@@ -173,6 +173,14 @@ extension TextRule {
     /// The name of a trait, as in `identity.traits.<name>`.
     static let traitName = Self.word("trait", most: 64, signs: "-_")
 
+    /// The attribute of SCIM that is found again at sign-in.
+    static let scimAttribute = TextRule(
+        "attribute",
+        allowed: "externalId",
+        pattern: "^externalId$",
+        fix: "write externalId, and map the provider's id of the user to it"
+    ) { $0 == "externalId" }
+
     /// The path to the claim with the user's id, in the syntax of `ClaimSettings.path(_:)`.
     static let subjectPath = claimPath("names joined by dots such as data.id") { ClaimSettings.path($0) != nil }
 

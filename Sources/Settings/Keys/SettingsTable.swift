@@ -15,9 +15,27 @@ extension Section {
             "tokens_file",
             .path(isSecret: true),
             default: "none",
-            "A file with one line for each operator's token: name, scopes (read, sessions, clients) and SHA-256. Without it the address does not serve users' sessions."
+            "A file with one line for each operator's token: name, scopes (read, sessions, clients, scim) and SHA-256. Without it the address does not serve users' sessions."
+        ),
+        SettingsKey(
+            "scim",
+            .section(.scim),
+            "Lets a provider deactivate its users by SCIM 2.0 at /scim/v2, with a token of tokens_file that has the scope scim. A deactivated user is signed out and blocked."
         ),
     ])
+
+    private static let scim = Section(
+        [
+            SettingsKey("provider", .text(.name), default: "the only provider", "The provider whose users these are."),
+            SettingsKey(
+                "match",
+                .pairs(name: .scimAttribute, value: .text(.traitName)),
+                default: "externalId: sub",
+                "What a user's externalId equals at sign-in: sub is the provider's own id of the user, and any other name is a trait."
+            ),
+        ],
+        isOption: true
+    )
 
     static let accounts = Section([
         SettingsKey(

@@ -52,6 +52,7 @@ struct SettingsBuilder {
         self.checkClientLifetimes(within: settings.session.transfer)
         self.setExchange(&settings.exchange, settings.provider)
         self.setStore(&settings.store, hasSecret: settings.secrets != nil)
+        settings.scim = self.scim(settings)
         self.check(settings.handoff, besides: settings.session)
         self.setIdentity(&settings.identity, providers: settings.providers.map(\.settings))
         self.checkAudiences(settings.identity)

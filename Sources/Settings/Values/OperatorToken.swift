@@ -13,6 +13,8 @@ package struct OperatorToken: Sendable, Equatable {
         case sessions
         /// Change the OAuth clients.
         case clients
+        /// Create, change and delete users by SCIM, which blocks users.
+        case scim
     }
 
     package var name: String

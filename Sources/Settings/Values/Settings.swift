@@ -20,6 +20,8 @@ package struct Settings: Sendable, Equatable {
     )
     /// The tokens of operators. Without tokens, the endpoints for operators with tokens are not served.
     package var operatorTokens: [OperatorToken] = []
+    /// The provider that deactivates its users by SCIM; `nil` if SCIM is not served.
+    package internal(set) var scim: SCIMSettings?
     /// The written keys that need endpoints outside of `/.sallyport/` (`HostSettings.jobs`), for messages.
     package internal(set) var endpointKeys: [String] = []
     /// The listener for checks of other proxies; `nil` if there is no such listener.

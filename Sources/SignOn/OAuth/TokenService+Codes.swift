@@ -113,7 +113,7 @@ extension TokenService {
         if isBound, isProviders, let provider = web.provider {
             try await self.foreign?.note(lineage, session, provider)
         }
-        try await self.ends?.keepAccount(of: session)
+        try await self.ends?.keepNames(of: session)
         var noted = session
         if !hasRefresh {
             // The note is needed only until the last access token of the code has expired.

@@ -11,6 +11,7 @@ extension UserSessions {
     ///   - provider: The name of the user's provider, as lists show it. `nil` if the id alone identifies the user.
     ///   - end: The time when the user may sign in again. `nil` if the block lasts until it is lifted.
     ///   - operator: The operator who blocks the user.
+    ///   - isDeprovisioned: True if SCIM blocks the user. An operator's block stays beside it.
     /// - Returns: The block. `hasEnded` is false if the user is known to have had no session.
     package func block(
         _ names: UserNames,
@@ -19,6 +20,7 @@ extension UserSessions {
         until end: UnixTime?,
         note: String?,
         by operator: String,
+        isDeprovisioned: Bool = false,
         for requester: Requester
     ) async throws(NotDone) -> (block: UserBlock, hasEnded: Bool) {
         var names = names
@@ -33,7 +35,8 @@ extension UserSessions {
             until: end,
             note: note,
             changedAt: self.clock.now(),
-            changedBy: `operator`
+            changedBy: `operator`,
+            isDeprovisioned: isDeprovisioned
         )
         // A sign-in that does not see the block has written its session before `endAll`. Later sign-ins see the block.
         try await self.records.blocks.put(block)

@@ -11,7 +11,7 @@ package struct UserSessions: RecordCaller {
         self.sessions = sessions
     }
 
-    private var directory: ProviderSessions { ProviderSessions(records: self.records) }
+    var directory: ProviderSessions { ProviderSessions(records: self.records) }
 
     /// Returns the names of a provider's user.
     ///

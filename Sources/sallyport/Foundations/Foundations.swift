@@ -14,6 +14,8 @@ struct Foundations: Sendable {
     let keys: ProcessKeys
     let group: any EventLoopGroup
     let records: RecordAccess
+    /// The users that providers have created by SCIM.
+    let provisioned: ProvisionedUsers
     let caches: SessionCaches
     let resolvers = SessionResolvers()
     let backing: any StoreBacking
@@ -66,6 +68,7 @@ struct Foundations: Sendable {
             clock: clock,
             notifier: self.logoutTokens
         )
+        self.provisioned = ProvisionedUsers(records: self.records)
         self.grants = ProviderGrants(
             records: self.records,
             journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }

@@ -56,6 +56,9 @@ extension Gateway {
             GET, DELETE /limits?address=            the sign-in limits of an address (read, sessions); sallyport limits
             GET, POST   /api/v2/clients             clients at run time (read, clients)
             GET, PATCH, DELETE /api/v2/clients/{id}
+            GET, POST   /scim/v2/Users              users of a provider by SCIM, with admin.scim (scim)
+            GET, PUT, PATCH, DELETE /scim/v2/Users/{id}
+            GET  /scim/v2/ServiceProviderConfig     what SCIM supports (scim)
 
             """
         return Endpoint(path: "/", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, text) }

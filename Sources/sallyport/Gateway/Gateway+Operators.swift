@@ -4,6 +4,7 @@ import Sessions
 import Settings
 import SignOn
 import Synchronization
+import Vocabulary
 
 /// The endpoints that need an operator's token.
 extension Gateway {
@@ -46,10 +47,23 @@ extension Gateway {
             limits: AddressLimits(limiter: self.foundations.limiter, loops: self.foundations.group),
             gate: gate
         )
+        let users = UserSessions(sessions: sessions)
+        let provisioning = settings.provisioningMatch.map { match in
+            let provisioning = Provisioning(users: users, provisioned: self.foundations.provisioned, match: match)
+            return SCIMUsers(provisioning: provisioning, gate: gate)
+        }
         return OperatorSessions(
-            users: UserSessions(sessions: sessions),
+            users: users,
             gate: gate,
             providers: { self.state.withLock { $0.settings.providers.map(OperatorSessions.Provider.init) } }
-        ).endpoints + limits.endpoints + clients.endpoints
+        ).endpoints + limits.endpoints + clients.endpoints + (provisioning?.endpoints ?? [])
+    }
+}
+
+extension Settings {
+    /// How users in SCIM are found at sign-in. `nil` if SCIM is not served.
+    var provisioningMatch: ProvisioningMatch? {
+        guard let scim, let named = self.providers.first(where: { $0.name == scim.provider }) else { return nil }
+        return ProvisioningMatch(realm: Realm(named.name), provider: named.settings.ownName, trait: scim.trait)
     }
 }

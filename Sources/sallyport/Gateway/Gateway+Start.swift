@@ -149,6 +149,7 @@ extension Gateway {
         await backing.join()
         foundations.idTokenKeys.start(following: caches)
         foundations.records.blocks.start(following: caches)
+        foundations.provisioned.start(following: caches)
         await gateway.startClients()
         await gateway.use(assembly)
         gateway.watch.start()
@@ -241,6 +242,7 @@ extension Gateway {
             return clients.hasFollower || (isNative && clients.isEmpty)
         }
         self.foundations.logoutTokens.adopt(assembly.logoutTokens)
+        self.foundations.records.blocks.adopt(settings.provisioningMatch)
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // From now on, providers are called. An issuer from before a reload has already started.
         for realm in assembly.realms { realm.provider.issuer?.start() }

@@ -148,6 +148,7 @@ extension Gateway {
         await self.foundations.idTokenKeys.stop()
         await self.foundations.clientOverlay.stop()
         await self.foundations.records.blocks.stop()
+        await self.foundations.provisioned.stop()
         await self.foundations.backing.stop()
         for server in self.management.withLock({ $0 }) { await server.close() }
         await self.admin.withLock { $0 }?.close()

@@ -58,7 +58,7 @@ final class ReasonBench {
         self.settings = """
             listen: 127.0.0.1:0
             event_loops: 1
-            admin: {listen: 127.0.0.1:0, tokens_file: operator-tokens}
+            admin: {listen: 127.0.0.1:0, tokens_file: operator-tokens, scim: {match: {externalId: sub}}}
             trusted_proxies: [127.0.0.1/32]
             upstream: http://127.0.0.1:\(self.app.port)
             upstreams:

@@ -264,6 +264,19 @@ extension Reason {
             .request { try $0.gateway.operate("POST", "/subjects/x/sign-out", token: OperatorTokens.reader) }
         case .operatorThrottled: .inProcess("Whoever has no good token is slowed down, and nobody who has one")
         case .operatorUnknown: .request { try $0.gateway.operate("GET", "/sessions?subject=x", token: "x") }
+        case .scimExists:
+            .request { bench in
+                let user = #"{"userName": "ada@example.com", "externalId": "user-scim"}"#
+                func create() throws -> Answer {
+                    try bench.gateway.operate("POST", "/scim/v2/Users", token: OperatorTokens.all, json: user)
+                }
+                _ = try create()
+                return try create()
+            }
+        case .scimInvalid:
+            .request { try $0.gateway.operate("POST", "/scim/v2/Users", token: OperatorTokens.all, json: "[]") }
+        case .scimUnknown: .request { try $0.gateway.operate("GET", "/scim/v2/Users/x", token: OperatorTokens.all) }
+        case .scimUnsupported: .request { try $0.gateway.operate("GET", "/scim/v2/Groups", token: OperatorTokens.all) }
         case .signInThrottled:
             .request { bench in
                 let from = [ReasonBench.from("192.0.2.1")]

@@ -20,6 +20,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case providerDocuments = "ProviderDocuments"
     case kratos = "Kratos"
     case clientMetadata = "ClientMetadata"
+    case scim = "SCIM"
     case ruleEvents = "RuleEvents"
     case records = "Records"
     case traces = "Traces"
@@ -39,6 +40,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .providerDocuments: ProviderFuzzing.sample(&chance)
         case .kratos: KratosFuzzing.sample(&chance)
         case .clientMetadata: ClientFuzzing.sample(&chance)
+        case .scim: SCIMFuzzing.sample(&chance)
         case .ruleEvents: RuleFuzzing.sample(&chance)
         case .records: RecordFuzzing.sample(&chance)
         default: nil
@@ -68,6 +70,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .providerDocuments: .asking(ProviderFuzzing.document)
         case .kratos: .asking(KratosFuzzing.answer)
         case .clientMetadata: .prompt(ClientFuzzing.metadata)
+        case .scim: .prompt(SCIMFuzzing.body)
         case .ruleEvents: .prompt(RuleFuzzing.rules)
         case .records: .prompt(RecordFuzzing.record)
         case .traces: .prompt(TraceFuzzing.trace)

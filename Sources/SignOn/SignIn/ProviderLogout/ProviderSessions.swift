@@ -58,6 +58,7 @@ package struct ProviderSessions: RecordCaller {
     /// Notes the session of a sign-in, so that a logout at the provider finds it by the provider's session or user.
     /// Must be called before the session is written.
     func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
+        try await self.noteProvisioned(session, at: evidence.provider)
         if session.identity.isAccount { try await self.noteAccount(of: session, at: evidence.provider) }
         guard let id = evidence.sessionID else { return }
         try await self.note(
@@ -69,10 +70,12 @@ package struct ProviderSessions: RecordCaller {
         )
     }
 
-    /// Keeps the note of the user's account until `session` expires, because tokens may outlive the browser's session.
-    /// Must be called before the tokens are written.
-    func keepAccount(of session: Session) async throws(NotDone) {
-        guard session.identity.isAccount, let provider = session.provider?.name else { return }
+    /// Extends the notes of the provider's user, because tokens made from the session may outlive the session. Must be
+    /// called before the tokens are written.
+    func keepNames(of session: Session) async throws(NotDone) {
+        guard let provider = session.provider?.name else { return }
+        try await self.noteProvisioned(session, at: provider)
+        guard session.identity.isAccount else { return }
         let known = try await self.names(of: session.identity, at: provider).accounts
         // If the user now has another account, this account's sessions have already ended.
         guard known.isEmpty || known.contains(session.subject) else { return }
@@ -83,6 +86,33 @@ package struct ProviderSessions: RecordCaller {
             at: provider,
             until: session.expiresAt
         )
+    }
+
+    /// Notes the user's own name under the trait by which SCIM names the user, so that SCIM ends the user's sessions.
+    private func noteProvisioned(_ session: Session, at provider: String) async throws(NotDone) {
+        guard let name = self.records.blocks.provisionedName(of: session.identity) else { return }
+        try await self.note(
+            Self.ofAccounts,
+            of: session.identity.subjectAtProvider,
+            in: name,
+            at: provider,
+            until: session.expiresAt
+        )
+    }
+
+    /// Returns all names of the user that SCIM knows by this `externalId`. By a trait, they include the names with
+    /// which the user has signed in.
+    func names(of externalID: String, by match: ProvisioningMatch) async throws(NotDone) -> UserNames {
+        guard let name = match.name(of: externalID) else {
+            return try await self.names(of: externalID, in: match.realm, at: match.provider)
+        }
+        var names = UserNames(own: [name], accounts: [])
+        guard let provider = match.provider else { return names }
+        for subject in try await self.records(of: name, at: provider).flatMap(\.subjects) {
+            let ownID = match.realm.ownID(of: Realm.user(of: subject).id)
+            names.add(try await self.names(of: ownID, in: match.realm, at: provider))
+        }
+        return names
     }
 
     /// Notes the account of the provider's user, so that a logout with the provider's own id finds the account's
