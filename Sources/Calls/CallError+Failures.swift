@@ -23,7 +23,13 @@ extension CallError {
         step: CallExchange.Step = .waiting
     ) {
         let (cause, detail) = Self.words(for: error, host, proxy, step)
-        self.init(isUnsent: isUnsent, detail: detail, cause: cause)
+        let status: Int? =
+            switch error {
+            case let error as AnswerTooLarge: error.status
+            case let error as AnswerEncoded: error.status
+            default: nil
+            }
+        self.init(isUnsent: isUnsent, detail: detail, cause: cause, status: status)
     }
 
     private static func words(

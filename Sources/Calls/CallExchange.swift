@@ -164,10 +164,12 @@ final class CallExchange: @unchecked Sendable {
 
     func received(_ part: ByteBuffer) {
         guard self.answerBody.readableBytes + part.readableBytes <= self.bodyLimit else {
-            return self.fail(AnswerTooLarge(limit: self.bodyLimit))
+            return self.fail(AnswerTooLarge(limit: self.bodyLimit, status: self.answerStatus))
         }
         self.answerBody.writeImmutableBuffer(part)
     }
+
+    private var answerStatus: Int? { self.answerHead.map { Int($0.status.code) } }
 
     /// Completes the call.
     ///
@@ -179,7 +181,7 @@ final class CallExchange: @unchecked Sendable {
             return false
         }
         if let coding = self.answerCoding {
-            self.fail(AnswerEncoded(coding: coding))
+            self.fail(AnswerEncoded(coding: coding, status: self.answerStatus))
             return false
         }
         guard let head = self.answerHead, self.end() else { return false }
@@ -232,12 +234,14 @@ struct AnswerCutShort: Error {}
 /// The answer has more bytes than the call allows.
 struct AnswerTooLarge: Error {
     let limit: Int
+    let status: Int?
 }
 
 /// The answer has a content coding, but the request accepts none.
 struct AnswerEncoded: Error {
     /// The value of `Content-Encoding`.
     let coding: String
+    let status: Int?
 }
 
 /// The client was shut down.

@@ -144,10 +144,13 @@ package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What failed, without credentials, for logs and `check --network`.
     package var detail: String
     package var cause: Cause
+    /// The status of an answer whose body is too long or compressed. `nil` if no status arrived.
+    package var status: Int?
 
     package var description: String { self.detail }
 
-    package init(isUnsent: Bool, detail: String, cause: Cause = .other) {
+    package init(isUnsent: Bool, detail: String, cause: Cause = .other, status: Int? = nil) {
+        self.status = status
         self.isUnsent = isUnsent
         self.detail = detail
         self.cause = cause

@@ -111,14 +111,21 @@ extension RecordCaller {
 
     /// Ends all sessions of a subject, and notifies their clients in the background.
     func endAndNotify(subject: String) async throws(NotDone) {
-        var keys: [RecordKey] = []
-        if self.notifier != nil {
-            let sessions = try? await self.ask { store, loop in store.sessions(of: subject, on: loop) }
-            keys = (sessions ?? []).map(\.lineage).flatMap(self.authority.clientSessionKeys(in:))
-            keys += self.authority.clientSessionKeys(of: subject)
-        }
+        let keys = await self.clientKeys(of: subject)
         try await self.ask { store, loop in store.end(subject: subject, on: loop) }
         self.notify(keys, isWholeUser: true) { _ in true }
+    }
+
+    /// Notifies the clients of a subject whose sessions are all treated as ended, in the background.
+    func notifyClients(ofAll subject: String) async {
+        self.notify(await self.clientKeys(of: subject), isWholeUser: true) { _ in true }
+    }
+
+    private func clientKeys(of subject: String) async -> [RecordKey] {
+        guard self.notifier != nil else { return [] }
+        let sessions = try? await self.ask { store, loop in store.sessions(of: subject, on: loop) }
+        return (sessions ?? []).map(\.lineage).flatMap(self.authority.clientSessionKeys(in:))
+            + self.authority.clientSessionKeys(of: subject)
     }
 
     /// - Parameters:

@@ -37,6 +37,7 @@ package struct RecordAccess: Sendable {
     let notifier: (any ClientNotifier)?
     /// The users who may not sign in.
     package let blocks: UserBlocks
+    let unclaimed = UnclaimedSessions()
 
     package init(
         store: any RecordStore,

@@ -93,6 +93,16 @@ import Testing
         #expect(try !told("/oauth/token", "").contains("no request gets here"))
     }
 
+    @Test("How a client's users are followed is listed, and users whom nobody can be asked about are warned of")
+    func followedUsers() throws {
+        let text = try Self.check("\(Self.valid)\nclients: [{client_id: app}]\n").output
+        #expect(text.contains("\nhow clients' users are followed:\n  app: by the static file\n"), "\(text)")
+        let kit = "native_social_login: {google: {enabled: true}}"
+        let social = "native_social: {google: {audiences: [web]}}"
+        let warned = try Self.check("\(Self.valid)\nclients: [{client_id: app, \(kit)}]\n\(social)\n", ["--quiet"])
+        #expect(warned.status == 0 && warned.output.contains("set confirm_within"), "\(warned.output)")
+    }
+
     @Test func namesLineAndCorrectionOfEveryProblem() throws {
         let result = try Self.check(Self.valid + "\nsesion:\n  idle: 5 minutes\nlisten: nowhere\n")
         #expect(result.status == 1 && result.output.hasPrefix("invalid: "), "\(result.output)")

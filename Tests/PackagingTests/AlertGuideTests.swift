@@ -45,4 +45,29 @@ import Testing
             """
         )
     }
+
+    @Test("A provider that says no to most users is reported, and leavers among many users are not")
+    func endedUsers() throws {
+        let summary = "The provider ends the access of most users that it is asked about, and they are signed out"
+        func tests(_ name: String, renewed: String, ended: String, _ alerts: String) -> String {
+            """
+              - interval: 1m
+                name: \(name)
+                input_series:
+                  - {series: 'sallyport_provider_renewals_total{result="renewed",instance="a"}', values: '\(renewed)'}
+                  - {series: 'sallyport_provider_renewals_total{result="ended",instance="a"}', values: '\(ended)'}
+                alert_rule_test:
+                  - eval_time: 30m
+                    alertname: SallyportProviderEndsUsers
+                    exp_alerts: [\(alerts)]
+
+            """
+        }
+        let alert = "{exp_labels: {severity: page}, exp_annotations: {summary: \"\(summary)\"}}"
+        try Self.expectRules(
+            "tests:\n" + tests("all", renewed: "0+10x20 200x20", ended: "0x20 0+10x20", alert)
+                + tests("leavers", renewed: "0+100x40", ended: "0+2x40", "")
+                + tests("few", renewed: "0x40", ended: "0x25 1x15", "")
+        )
+    }
 }

@@ -111,7 +111,7 @@ import Testing
                     }
                     let alerts = try Self.alerts(wire)
                     #expect(areJudged, "\(alerts)")
-                    #expect(alerts.count == 24)
+                    #expect(alerts.count == 25)
                     let expressions = try Self.dashboard() + alerts.compactMap { $0["query"] as? String }
                     #expect(expressions.count > 50)
                     var compared = 0

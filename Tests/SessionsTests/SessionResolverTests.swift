@@ -1,7 +1,9 @@
 import NIOCore
+import NIOEmbedded
 import Sessions
 import StoreBench
 import StoreConformance
+import Synchronization
 import Testing
 import Vocabulary
 
@@ -258,6 +260,25 @@ import Vocabulary
         self.bench.answer(holder.session)
         #expect(self.bench.resolve(holder.token).entry === old)
         #expect(old.rendering(generation: 1) == [1])
+    }
+
+    @Test("The end of a session that another device presented is passed on, once the store has ended it")
+    func passedOn() throws {
+        let keys = EndedKeys()
+        self.bench.resolver.parties.onEnd = { new in keys.all.withLock { $0.append(new.key) } }
+        let holder = self.bench.holder()
+        self.bench.warm(holder)
+        let entry = try #require(self.bench.resolve(holder.token).entry)
+        for isAway in [true, false] {
+            self.bench.store.change { $0.failsEnds = isAway }
+            self.bench.resolver.end(entry)
+            self.bench.loop.run()
+            #expect(keys.all.withLock { $0 } == (isAway ? [] : [holder.key]))
+        }
+    }
+
+    private final class EndedKeys: Sendable {
+        let all = Mutex<[RecordKey]>([])
     }
 
     @Test("A use is reported at most once per minute or tenth of the idle lifetime", arguments: [3600, 100])

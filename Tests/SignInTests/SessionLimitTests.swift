@@ -7,6 +7,7 @@ import Sessions
 import Settings
 import SignOn
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -23,7 +24,8 @@ struct SessionLimitTests {
             browser: Int? = nil,
             native: Int? = nil,
             _ onLimit: SessionSettings.OnLimit = .endOldest,
-            accounts: AccountLinks? = nil
+            accounts: AccountLinks? = nil,
+            clients: (any ClientDirectory)? = nil
         ) {
             let base = self.base
             let store = ScriptedStore(base.store)
@@ -43,6 +45,7 @@ struct SessionLimitTests {
                 settings: settings,
                 devices: DeviceObserver(directory: nil),
                 providerSessions: ProviderSessions(records: records),
+                users: RealmUsers(.default, clients: clients),
                 accounts: accounts,
                 journal: base.audit.journal
             )
@@ -193,6 +196,61 @@ struct SessionLimitTests {
         let again = try await bench.signIn(replacing: [browser])
         #expect(try await bench.live(again) == [true])
         try await bench.sessions.endWithDependents(again)
+        #expect(try await bench.refusal() == nil)
+    }
+
+    @Test("A browser that signs in again is never refused, also above a limit that was lowered")
+    func again() async throws {
+        let bench = Bench(browser: 1, .refuse)
+        let first = try await bench.signIn()
+        let other = try await bench.add(like: first.session) { $0.lineage = bench.base.authority.newLineage() }
+        let again = try await bench.signIn(replacing: [first])
+        #expect(try await bench.live(first, other, again) == [false, true, true])
+        #expect(try await bench.refusal() == .sessionLimit)
+        let bob = Authentication(identity: Identity(id: "b0b", traits: [:]), aal: .aal1, methods: ["password"])
+        let bobs = try await bench.signIn(as: bob)
+        await #expect(throws: NotDone(.sessionLimit), "the browser was another user's") {
+            try await bench.signIn(replacing: [bobs])
+        }
+    }
+
+    @Test("A sign-in that failed in an outage does not count once the store answers again")
+    func ghosts() async throws {
+        for calls in 0..<20 {
+            let bench = Bench(browser: 1, .refuse)
+            bench.store.change { ($0.failure, $0.callsBeforeFailure) = (.unavailable, calls) }
+            guard try await bench.refusal() == .storeUnavailable else { break }
+            bench.store.fail(with: nil)
+            try await waitUntil("the session ends") { bench.base.store.sessionCount == 0 }
+            #expect(try await bench.refusal() == nil, "\(calls)")
+        }
+    }
+
+    /// Every client has been deleted.
+    private struct NoClients: ClientDirectory {
+        func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool { false }
+        func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool { false }
+    }
+
+    @Test("What a deleted client has does not count")
+    func deletedClient() async throws {
+        let bench = Bench(native: 1, .refuse, clients: NoClients())
+        let first = try await bench.signIn(.native)
+        try await bench.sessions.endWithDependents(first)
+        _ = try await bench.add(like: first.session) { session in
+            session.lineage = bench.base.authority.newLineage()
+            session.clientID = "gone"
+        }
+        #expect(try await bench.refusal(.native) == nil)
+        #expect(try await bench.refusal(.native) == .sessionLimit)
+    }
+
+    @Test("A session whose creation was not confirmed does not count")
+    func unconfirmed() async throws {
+        let bench = Bench(browser: 1, .refuse)
+        bench.store.change { $0.lostCreations = 1 }
+        #expect(try await bench.refusal() == .storeUnavailable)
+        #expect(bench.base.store.sessionCount == 0)
         #expect(try await bench.refusal() == nil)
     }
 

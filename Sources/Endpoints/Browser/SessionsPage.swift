@@ -52,8 +52,12 @@ package struct SessionsPage: Sendable {
             let form = try? BodyParameters(request, accepting: [.form])
             let id = form?.text("session")
             guard id != nil || form?.text(Self.others) != nil else { return self.refuse(.requestParameters, request) }
-            let others = try await self.users.others(than: current)
-            try await self.users.end(others.filter { id == nil || $0.session.id == id }, for: requester)
+            if let id {
+                let found = try await self.users.others(than: current).first { $0.session.id == id }
+                if let found { try await self.users.endOne(found, for: requester) }
+            } else {
+                _ = try await self.users.endOthers(than: current, for: requester)
+            }
             return .seeOther(Self.path)
         } catch {
             return self.refuse(error.reason, request)

@@ -95,9 +95,8 @@ package struct SessionListEndpoints: Sendable {
         _ current: FoundSession,
         _ request: EndpointRequest
     ) async throws(NotDone) -> EndpointResponse {
-        let others = try await self.users.others(than: current)
-        try await self.users.end(others, for: request.requester)
-        return .json(200, ["count": .integer(Int64(others.count))])
+        let count = try await self.users.endOthers(than: current, for: request.requester)
+        return .json(200, ["count": .integer(Int64(count))])
     }
 
     /// Returns the user's live session with this id. `nil` if none exists.
@@ -129,7 +128,7 @@ package struct SessionListEndpoints: Sendable {
             )
         }
         guard let found else { return presented.isByAccessToken ? Self.missing(request) : .noContent() }
-        try await self.users.end([found], for: request.requester)
+        try await self.users.endOne(found, for: request.requester)
         return .noContent()
     }
 

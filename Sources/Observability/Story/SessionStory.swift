@@ -36,7 +36,7 @@ package struct SessionStory {
     /// The lines of the story, by time.
     let lines: [Line]
     /// The fingerprints and ids of the session.
-    let names: Set<String>
+    package let names: Set<String>
 
     /// - Parameters:
     ///   - name: The fingerprint of the session's token, or the session's public id.
@@ -60,6 +60,9 @@ package struct SessionStory {
             return begin.map { line.time >= $0 } ?? true && end.map { line.time <= $0 } ?? true
         }.map(\.value)
     }
+
+    /// The user's names in the lines.
+    package var subjects: [String] { Set(self.lines.map { $0.text("subject") }).filter { !$0.isEmpty }.sorted() }
 
     /// True if no line was found.
     package var isEmpty: Bool { self.lines.isEmpty }

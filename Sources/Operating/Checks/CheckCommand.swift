@@ -80,10 +80,11 @@ struct CheckCommand: WiredCommand {
         Console.say(
             self.withoutFiles ? "valid, except for the files that the settings refer to, which were not read" : "valid"
         )
-        self.say("warnings", loaded.warnings + draft.findings)
-        if !self.quiet { self.sayAll(loaded, draft) }
+        let followed = FollowedUsers(loaded.settings)
+        self.say("warnings", loaded.warnings + draft.findings + followed.warnings)
+        if !self.quiet { self.sayAll(loaded, draft, followed) }
         guard self.network else { return }
-        let verdicts = try await self.verdicts(on: loaded.settings, wiring)
+        let verdicts = try await self.verdicts(on: loaded.settings, followed, wiring)
         self.say(
             "network",
             verdicts?.map(Self.line) ?? ["nothing to connect to: the gateway keeps sessions and users itself"]
@@ -105,7 +106,11 @@ struct CheckCommand: WiredCommand {
     }
 
     /// Checks the store and the providers, and returns their verdicts; `nil` if there is nothing to connect to.
-    private func verdicts(on settings: Settings, _ wiring: GatewayWiring) async throws -> [Verdict]? {
+    private func verdicts(
+        on settings: Settings,
+        _ followed: FollowedUsers,
+        _ wiring: GatewayWiring
+    ) async throws -> [Verdict]? {
         var verdicts = try await wiring.checkStore(settings.store)
         let client = CallClient(group: try TransportGroup(count: 1))
         for provider in settings.providers {
@@ -120,6 +125,7 @@ struct CheckCommand: WiredCommand {
                 transport: transport,
                 name: provider.name,
                 hosts: hosts,
+                isFollowed: followed.providers.contains(provider.name),
                 pages: settings.pages,
                 proxies: provider.proxies
             )
@@ -130,7 +136,7 @@ struct CheckCommand: WiredCommand {
         return verdicts
     }
 
-    private func sayAll(_ loaded: LoadedSettings, _ draft: Draft) {
+    private func sayAll(_ loaded: LoadedSettings, _ draft: Draft, _ followed: FollowedUsers) {
         for host in loaded.settings.hosts {
             let users =
                 loaded.settings.providers.count > 1
@@ -139,6 +145,7 @@ struct CheckCommand: WiredCommand {
             let hint = draft.wayBack(of: host).map { ["(\($0))"] } ?? []
             self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host) + hint)
         }
+        self.say("how clients' users are followed", followed.lines)
         self.say("listeners", Self.listeners(loaded.settings))
         if loaded.settings.strictTransport == nil, loaded.settings.listen.contains(where: \.isSecure) {
             self.say(

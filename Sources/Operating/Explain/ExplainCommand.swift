@@ -22,7 +22,7 @@ struct ExplainCommand: WiredCommand {
             --user and --claims assume a live session of a user. --event applies the rules to an event instead, and \
             --session finds out from log lines what happened to a session. A session-transfer token in --token-file is \
             put into the request's cookie or query. With --network, Redis is asked what would happen to that token, \
-            without using it up.
+            without using it up, or when the provider last confirmed the user of --session.
             """
     )
 
@@ -77,7 +77,10 @@ struct ExplainCommand: WiredCommand {
     )
     var tokenFile: String?
 
-    @Flag(help: "Also ask the configured Redis what would happen to the session-transfer token in --token-file.")
+    @Flag(
+        help:
+            "Also ask the configured Redis what would happen to the session-transfer token in --token-file, or about --session."
+    )
     var network = false
 
     @Option(
@@ -133,10 +136,12 @@ struct ExplainCommand: WiredCommand {
     var via: ProxyKind?
 
     func run(with wiring: GatewayWiring) async throws {
-        if let session = self.session { return try self.printStory(of: session) }
+        let story = try self.session.map(self.printStory)
+        guard story == nil || self.network else { return }
         do {
             let loaded = try self.options.naming(self.named).load(self.insecure.flags)
             let draft = try wiring.draft(loaded)
+            if let story { return self.say("provider", await self.lastWord(about: story, wiring, draft)) }
             if let fault = self.via?.fault(in: loaded.settings) { throw Console.failure(fault) }
             if let event = self.event { return try self.tryRules(on: event, draft, loaded.settings) }
             let explanation = try await self.explanation(draft, loaded.settings)
@@ -178,13 +183,28 @@ struct ExplainCommand: WiredCommand {
         }
     }
 
-    private func printStory(of session: String) throws {
+    private func printStory(of session: String) throws -> SessionStory {
         let logs = try self.log.map { try Self.content(of: $0, "--log") }
         let story = SessionStory(of: session, in: logs)
         guard !story.isEmpty else {
             throw Console.failure("no log line is about \(session)")
         }
         Console.say(story.text)
+        return story
+    }
+
+    /// Returns lines about the provider's last confirmation of the user of a session.
+    private func lastWord(about story: SessionStory, _ wiring: GatewayWiring, _ draft: Draft) async -> [String] {
+        guard draft.settings.store.isShared else {
+            return ["this command cannot see the memory of the gateway, which is another process"]
+        }
+        return await StoreQuestion(wiring: wiring, draft: draft).lines { records in
+            let grants = ProviderGrants(records: records, journal: GrantJournal { _, _ in })
+            for subject in story.subjects {
+                if let word = try await grants.lastWord(about: story.names, of: subject) { return [word.text] }
+            }
+            return ["the session has ended, or no client follows its provider"]
+        }
     }
 
     private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {

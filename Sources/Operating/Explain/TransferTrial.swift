@@ -3,7 +3,6 @@ import Rules
 import Sessions
 import Settings
 import SignOn
-import Transport
 import Vocabulary
 
 /// Says what would happen to a session-transfer token, for `explain --token-file`. Only reads the store.
@@ -23,51 +22,32 @@ struct TransferTrial {
             ]
         }
         guard self.usesNetwork else { return ["--network asks \(store.title) what happened to it"] }
-        do {
-            return try await self.ask(request)
-        } catch {
-            return ["\(store.title) cannot be asked: \((error as? StartRefusal)?.description ?? "it does not answer")"]
+        return await StoreQuestion(wiring: self.wiring, draft: self.draft).lines { records in
+            try await self.ask(request, records)
         }
     }
 
-    private func ask(_ request: HandoffRequest) async throws -> [String] {
-        let (draft, settings) = (self.draft, self.draft.settings)
-        // The store's connections need event loops.
-        let group = try TransportGroup(count: 1)
-        let backing = try self.wiring.backing(settings.store, draft.keys, group)
-        try await backing.start()
-        let clients = draft.clients
+    private func ask(_ request: HandoffRequest, _ records: RecordAccess) async throws -> [String] {
+        let draft = self.draft
         let overlay = ClientOverlay(
-            store: backing.store,
+            store: records.store,
             ring: draft.keys.sealing,
-            loops: group,
-            clock: backing.clock
+            loops: records.loops,
+            clock: records.clock
         )
-        overlay.attach(clients)
+        overlay.attach(draft.clients)
         await overlay.refresh()
         let consumer = HandoffConsumer(
-            records: RecordAccess(
-                store: backing.store,
-                authority: draft.keys.authority,
-                loops: group,
-                clock: backing.clock
-            ),
-            sessions: settings.session,
+            records: records,
+            sessions: draft.settings.session,
             asn: draft.asn,
             directory: draft.parties.directory,
-            clients: clients,
-            rules: RuleBook(settings.rules, places: draft.geo),
+            clients: draft.clients,
+            rules: RuleBook(draft.settings.rules, places: draft.geo),
             journal: AuditJournal { _ in true }
         )
-        let inspection: Result<HandoffInspection, any Error>
-        do {
-            inspection = .success(try await consumer.inspect(request, on: group.next()).get())
-        } catch {
-            inspection = .failure(error)
-        }
-        let now = backing.clock.now()
-        await backing.stop()
-        return Self.words(try inspection.get(), now)
+        let inspection = try await consumer.inspect(request, on: records.loops.next()).get()
+        return Self.words(inspection, records.clock.now())
     }
 
     private static func words(_ inspection: HandoffInspection, _ now: UnixTime) -> [String] {

@@ -129,6 +129,13 @@ extension ProviderCheck {
                 "its metadata contain no usable userinfo_endpoint, but provider.oidc.userinfo is required"
             verdicts.append(.error("provider userinfo", "\(words): nobody can sign in; set it to auto or off"))
         }
+        let offersOffline = metadata.scopes.contains("offline_access")
+        if self.isFollowed, offersOffline, !settings.authorization.requestsOfflineAccess {
+            let words =
+                "it offers offline_access, which provider.oidc.scopes does not request: without a refresh token, users "
+                + "are followed only until their access tokens end"
+            verdicts.append(.warning("provider scopes", words))
+        }
         let signOut =
             metadata.endSessionEndpoint == nil
             ? "it has no usable end_session_endpoint: users who sign out here stay signed in there"

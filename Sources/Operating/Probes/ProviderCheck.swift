@@ -21,6 +21,8 @@ package struct ProviderCheck: Sendable {
     let clock: Clock
     /// The callbacks of all hosts with endpoints. They must be registered as redirect URIs.
     let callbacks: [String]
+    /// True if clients follow the provider's users (`refresh_token.provider`).
+    let isFollowed: Bool
     /// The origins of all hosts. A wildcard is replaced by a name that it covers.
     let origins: [String]
 
@@ -28,6 +30,7 @@ package struct ProviderCheck: Sendable {
         transport: any CallTransport,
         name: String = Realm.default.name,
         hosts: [HostSettings],
+        isFollowed: Bool,
         pages: PageDesign = .included,
         proxies: OutgoingProxies = OutgoingProxies(),
         clock: Clock = .system
@@ -35,6 +38,7 @@ package struct ProviderCheck: Sendable {
         self.transport = transport
         self.proxies = proxies
         self.clock = clock
+        self.isFollowed = isFollowed
         self.origins = hosts.map { ($0.publicURL.named("any") ?? $0.publicURL).description }
         self.callbacks = hosts.filter(\.endpoints).map { host in
             "\(host.publicURL)"

@@ -23,6 +23,8 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let challengeMethods: [String]
     /// The response modes of the authorization endpoint; empty if not stated.
     package let responseModes: [String]
+    /// The scopes that clients may request. Empty if not stated.
+    package let scopes: [String]
     /// The optional endpoints that cannot be used, with the reason, such as `end_session_endpoint is not a text`. They
     /// are treated as missing.
     package let faults: [String]
@@ -80,6 +82,7 @@ package struct ProviderMetadata: Sendable, Hashable {
         self.clientAuthentications = texts("token_endpoint_auth_methods_supported")
         self.challengeMethods = texts("code_challenge_methods_supported")
         self.responseModes = texts("response_modes_supported")
+        self.scopes = texts("scopes_supported")
     }
 
     /// Returns the URL of an issuer's metadata document (OpenID Connect Discovery 1.0 4).

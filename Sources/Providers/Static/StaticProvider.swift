@@ -89,7 +89,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     }
 
     /// Returns whether a session is of this provider. Sessions of other providers name them, or have another method.
-    private static func isOfOwn(_ session: Session) -> Bool {
+    package static func isOfOwn(_ session: Session) -> Bool {
         session.provider == nil && session.methods == Self.methods
     }
 }

@@ -8,6 +8,8 @@ package struct SessionParties: Sendable {
     package var tokenReader: (any SessionTokenReader)?
     /// Knows which users and clients are gone; `nil` if none can be.
     package var directory: (any UserDirectory)?
+    /// Called with each session that a resolver has ended (`SessionResolver.end`).
+    package var onEnd: @Sendable (NewSession) -> Void = { _ in }
 
     package init() {}
 }

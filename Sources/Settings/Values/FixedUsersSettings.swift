@@ -18,6 +18,7 @@ extension FixedUsersSettings: ProviderSettings {
     package var ownName: String? { nil }
     package var names: SubjectNames { SubjectNames() }
     package var highestAssurance: AssuranceLevel? { nil }
+    package var confirmation: UserConfirmation { .file }
     package var highestSignIn: AssuranceLevel { self.users.map(\.aal).max() ?? .aal1 }
     package func assurance(of ownID: String) -> AssuranceLevel? { self.users.first { $0.ownID == ownID }?.aal }
 

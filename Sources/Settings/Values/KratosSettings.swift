@@ -28,6 +28,7 @@ extension KratosSettings: ProviderSettings {
     package var credentialCookie: String? { self.cookieName }
     package var ownName: String? { self.publicURL.description }
     package var highestAssurance: AssuranceLevel? { .aal2 }
+    package var confirmation: UserConfirmation { .whoami }
 
     package func naming(_ names: SubjectNames) -> KratosSettings {
         var settings = self

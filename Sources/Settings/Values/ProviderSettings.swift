@@ -92,6 +92,9 @@ package protocol ProviderSettings: Sendable, Equatable {
     /// The assurance level of each of the provider's `acr` values.
     var acrLevels: [String: AssuranceLevel] { get }
 
+    /// The way in which the gateway learns whether a user still has access.
+    var confirmation: UserConfirmation { get }
+
     /// The provider in the log line that reports readiness, such as `OpenID at https://id.example.com`.
     var title: String { get }
     /// The action of the sign-in page, such as `asks for the password`; `nil` if nobody can sign in.
@@ -115,6 +118,7 @@ extension ProviderSettings {
     package var highestSignIn: AssuranceLevel { self.highestAssurance ?? .aal1 }
     package func assurance(of ownID: String) -> AssuranceLevel? { self.highestAssurance }
     package var acrLevels: [String: AssuranceLevel] { [:] }
+    package var confirmation: UserConfirmation { .unasked }
     package var exchangeChoice: ExchangeSettings.Choice? { nil }
 
     /// Returns true if `other` has the same type and an equal value.

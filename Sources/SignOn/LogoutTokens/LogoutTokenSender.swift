@@ -263,14 +263,18 @@ package final class LogoutTokenSender: ClientNotifier {
             timeLimit: Self.patience
         )
         do throws(CallError) {
-            let status = try await plan.transport.send(call).status
-            switch status {
-            case 200, 204: return .accepted
-            case 429, 500...: return .later("status \(status)")
-            default: return .refused("status \(status)")
-            }
+            return Self.outcome(try await plan.transport.send(call).status)
         } catch {
-            return error.cause == .size ? .refused(error.detail) : .later(error.detail)
+            // Only the status matters, even if the body of the answer is too long.
+            return error.status.map(Self.outcome) ?? .later(error.detail)
+        }
+    }
+
+    private static func outcome(_ status: Int) -> Outcome {
+        switch status {
+        case 200, 204: .accepted
+        case 429, 500...: .later("status \(status)")
+        default: .refused("status \(status)")
         }
     }
 }

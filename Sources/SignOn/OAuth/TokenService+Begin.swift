@@ -269,14 +269,14 @@ extension TokenService {
             )
             let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
             if user.isOfProvider { try await self.ends?.note(evidence, of: session) }
-            // All records are written before a token is handed out.
-            for new in records { try await self.write(new) }
             do throws(NotDone) {
+                // All records are written before a token is handed out. After a failure, nobody knows what was written.
+                for new in records { try await self.write(new) }
                 // Checked after the write, because only a later block ends the tokens.
                 try await self.records.blocks.admit(session.identity)
             } catch {
                 record.sessionID = nil
-                try? await self.ask { [session] store, loop in store.end(session.lineage, on: loop) }
+                await self.endUnclaimed(tokens.session)
                 throw error
             }
             return try await self.admitted(tokens, requester)
@@ -366,7 +366,7 @@ extension TokenService {
             try await sessions.admit(family, for: requester.sender)
             return tokens
         } catch {
-            try? await sessions.endWithDependents(family)
+            await self.endUnclaimed(tokens.session)
             self.grants?.revoke(after: family.session)
             throw error
         }

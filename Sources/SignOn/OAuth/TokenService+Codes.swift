@@ -1,5 +1,6 @@
 import Cryptography
 import NIOCore
+import Providers
 package import Sessions
 package import Settings
 package import Vocabulary
@@ -221,7 +222,7 @@ extension TokenService {
         if let loss = self.loss(of: code.session) { throw NotDone(loss) }
         // RFC 9449 10
         if let reason = requester.objection(toKey: code.keyThumbprint) { throw NotDone(reason) }
-        var session = code.session
+        var session = try await self.confirmed(code)
         session.device = self.facts(requester)
         session.issuedAt = self.clock.now()
         let grant = Grant(
@@ -249,6 +250,26 @@ extension TokenService {
                 return try await self.admitted(tokens, requester)
             }
         )
+    }
+
+    /// Returns the session of a code's tokens, with the claims that its user has now. If the provider is due to be
+    /// asked about the user, asks it and waits briefly. For online tokens, the browser's session is checked.
+    ///
+    /// - Throws: `code.unknown` if the provider has ended the sign-in since the code was issued.
+    private func confirmed(_ code: AuthorizationCode) async throws(NotDone) -> Session {
+        var session = code.session
+        guard let grants = self.grants else { return session }
+        if let key = session.sharedGrant {
+            _ = await grants.isAsked(session, self.authority.newKey(of: .session, in: session.lineage))
+            guard let grant = try await grants.grant(key)?.record else { throw NotDone(.codeUnknown) }
+            return grant.update(of: session, key) ?? session
+        }
+        guard session.isOnline, let key = code.parent, let browser = try await self.kept(key),
+            await grants.isAsked(browser.session, key)
+        else { return session }
+        guard let present = try await self.kept(key) else { throw NotDone(.codeUnknown) }
+        session.identity = present.session.identity
+        return session
     }
 
     /// Adds a client's new tokens to its user's grant again. Before the tokens were written, a concurrent change of the

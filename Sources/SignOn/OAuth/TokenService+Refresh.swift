@@ -100,7 +100,7 @@ extension TokenService {
             if case .access(let audience?, _) = wish, audience != family.audience {
                 throw NotDone(.oauthInvalidTarget)
             }
-            if !isConfirmed, session.session.provider != nil, family.mustAskProvider(settings, at: now) {
+            if !isConfirmed, session.session.sharedGrant == nil || family.mustAskProvider(settings, at: now) {
                 isConfirmed = true
                 // The session may have ended, or have new claims.
                 if try await self.grants?.demand(session.session, session.key, for: requester.client) == true {

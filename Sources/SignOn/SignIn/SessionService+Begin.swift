@@ -101,16 +101,15 @@ extension SessionService {
             try await self.providerSessions?.note(evidence, of: session)
         }
         let found = FoundSession(key: key, session: session)
-        try await self.ask { store, loop in store.create(NewSession(key: key, session: found.session), on: loop) }
         do throws(NotDone) {
+            try await self.ask { store, loop in store.create(found.stored, on: loop) }
             try await self.confirm(found.session, evidence)
-            try await self.admit(found, for: requester)
+            try await self.admit(found, replacing: former, for: requester)
             record.note(found.session, key)
             record.endedSessionID = former.first?.session.id
             guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
         } catch {
-            // If ending fails, the session is harmless, because nobody has its token.
-            try? await self.endWithDependents(found)
+            await self.endUnclaimed(found.stored)
             self.grants?.discard(after: found.session)
             self.refuse(error, found.session.subject, terms.kind, &record)
             throw error

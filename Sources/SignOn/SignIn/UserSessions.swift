@@ -99,10 +99,38 @@ package struct UserSessions: RecordCaller {
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
     }
 
-    /// Ends sessions and everything that ends together with them, on behalf of their user.
-    package func end(_ all: [FoundSession], for requester: Requester) async throws(NotDone) {
+    /// Ends one of the user's sessions and everything that ends together with it, on behalf of the user.
+    package func endOne(_ found: FoundSession, for requester: Requester) async throws(NotDone) {
         try await self.awaitingNotifications { () async throws(NotDone) in
-            for found in all { try await self.end(found, for: requester) }
+            try await self.end(found, for: requester)
+        }
+    }
+
+    /// Ends all sessions of the user that do not belong to the current session's sign-in, on behalf of the user.
+    ///
+    /// The index lists only the latest sessions of a user. If it is full, older sessions may exist that it does not
+    /// list. Then everything of the user ends, and the user signs in again.
+    ///
+    /// - Returns: The number of listed sessions that ended.
+    package func endOthers(than current: FoundSession, for requester: Requester) async throws(NotDone) -> Int {
+        let others = try await self.others(than: current)
+        var unlisted: [String] = []
+        for subject in Set(others.map(\.session.subject) + [current.session.subject]) {
+            if try await self.mayLackSessions(of: subject) { unlisted.append(subject) }
+        }
+        try await self.awaitingNotifications { [unlisted] () async throws(NotDone) in
+            for found in others { try await self.end(found, for: requester) }
+            for subject in unlisted {
+                try await self.directory.end(subject: subject)
+                self.record(subject, nil, 0, nil, requester)
+            }
+        }
+        return others.count
+    }
+
+    private func mayLackSessions(of subject: String) async throws(NotDone) -> Bool {
+        try await self.ask { store, loop in
+            store.sessions(of: subject, on: loop).map { $0.count >= type(of: store).listCapacity }
         }
     }
 

@@ -118,6 +118,7 @@ struct Assembly: Sendable {
         parties.renewer = foundations.grants
         parties.tokenReader = identity.namesTokens ? foundations.grants : nil
         parties.directory = users
+        parties.onEnd = { [grants = foundations.grants] in grants.noteEnd(of: $0) }
         self.parties = parties
         let keys = foundations.keys.sealing
         // Only hosts with the same providers share sign-ins, so one `HandoffShare` serves all realms.

@@ -23,10 +23,13 @@ extension Gateway {
             // shutdown.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }
-        for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }
+        let ends = ProviderSessions(records: self.foundations.records)
+        for id in changes.gone {
+            self.recordEnd(of: realm.subject(id), .sessionUserGone)
+            for subject in realm.subjects(of: id) { await ends.noteRemoval(of: subject) }
+        }
         for id in changes.changed {
             do {
-                let ends = ProviderSessions(records: self.foundations.records)
                 for subject in realm.subjects(of: id) { try await ends.end(subject: subject) }
                 self.recordEnd(of: realm.subject(id), .sessionPasswordChanged)
             } catch {

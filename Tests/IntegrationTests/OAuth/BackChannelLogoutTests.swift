@@ -17,10 +17,10 @@ struct BackChannelLogoutTests {
         )
     }
 
-    /// Runs `body` with a gateway and the endpoint of its client `shop`, which answers each logout token.
+    /// Runs `body` with a gateway, the endpoint of its client `shop`, which answers each logout token, and the settings.
     private func with(
         _ answer: @escaping @Sendable (Link) -> Void,
-        _ body: (Gateway, FakeUpstream) throws -> Void
+        _ body: (Gateway, FakeUpstream, String) throws -> Void
     ) throws {
         let endpoint = try FakeUpstream(serve: FakeUpstream.answering { link, _ in answer(link) })
         defer { endpoint.stop() }
@@ -35,8 +35,9 @@ struct BackChannelLogoutTests {
                     backchannel_logout_uri: http://127.0.0.1:\(endpoint.port)/logout
                 """
         )
-        try Gateway.with(Self.admitting(settings), files: ["operator-tokens": OperatorTokens.file]) { gateway throws in
-            try body(gateway, endpoint)
+        let admitting = Self.admitting(settings)
+        try Gateway.with(admitting, files: ["operator-tokens": OperatorTokens.file]) { gateway throws in
+            try body(gateway, endpoint, admitting)
         }
     }
 
@@ -65,7 +66,7 @@ struct BackChannelLogoutTests {
     @Test("A client that does not answer delays a sign-out for two seconds at most")
     func silence() throws {
         try self.with { _ in
-        } _: { gateway, endpoint throws in
+        } _: { gateway, endpoint, _ throws in
             let cookie = try self.browser(gateway)
             let start = Date()
             #expect(try gateway.signOut(cookie).status == 303)
@@ -81,7 +82,7 @@ struct BackChannelLogoutTests {
     func refusal() throws {
         try self.with { link in
             link.answer("400 Bad Request", body: "no")
-        } _: { gateway, endpoint throws in
+        } _: { gateway, endpoint, _ throws in
             #expect(try gateway.signOut(try self.browser(gateway)).status == 303)
             let event = #""event":"client.logout_failed""#
             #expect(eventually { gateway.output.contains(event) })
@@ -101,12 +102,25 @@ struct BackChannelLogoutTests {
     func operatorEnd() throws {
         try self.with { link in
             link.answer()
-        } _: { gateway, endpoint throws in
+        } _: { gateway, endpoint, _ throws in
             for _ in 0..<2 { _ = try self.browser(gateway) }
             let ended = try gateway.operate("DELETE", "/sessions?subject=user-1815", token: OperatorTokens.all)
             #expect(ended.status == 204, "\(ended.text)")
             #expect(eventually { (try? gateway.metric(#"sallyport_client_logouts_total{result="ok"}"#)) == 1 })
             #expect(endpoint.requests.count == 1)
+            let claims = try self.claims(try #require(endpoint.requests.first))
+            #expect(claims["sub"] == "user-1815" && claims["sid"] == nil)
+        }
+    }
+
+    @Test("A reload without a user of the settings sends one token for all sessions of the user")
+    func removedUser() throws {
+        try self.with { link in
+            link.answer()
+        } _: { gateway, endpoint, settings throws in
+            _ = try self.browser(gateway)
+            try gateway.reload(settings.replacing("id: user-1815", with: "id: user-1816"))
+            #expect(eventually { (try? gateway.metric(#"sallyport_client_logouts_total{result="ok"}"#)) == 1 })
             let claims = try self.claims(try #require(endpoint.requests.first))
             #expect(claims["sub"] == "user-1815" && claims["sid"] == nil)
         }

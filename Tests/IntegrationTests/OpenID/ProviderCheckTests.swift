@@ -38,6 +38,7 @@ import Vocabulary
     private static func check(
         _ provider: String,
         publicURL: String = Request.origin,
+        more: String = "",
         secret: String = "a secret of the client gateway"
     ) throws -> (status: Int32, lines: [(level: String, finding: String)], output: String) {
         let folder = try Servers.folder()
@@ -49,6 +50,7 @@ import Vocabulary
             upstream: http://127.0.0.1:1
             provider:
             \(provider)
+            \(more)
 
             """
         try Data(settings.utf8).write(to: file)
@@ -104,6 +106,21 @@ import Vocabulary
         #expect(output.contains("it accepts \(Request.origin)/.sallyport/callback"))
         // Nobody is signed in, and nothing is left behind.
         #expect(provider.grantCount == 0 && provider.sessionID == nil)
+    }
+
+    @Test("a provider whose users clients follow, and that offers offline_access, is to be asked for it")
+    func offline() throws {
+        let provider = try OpenIDProvider(
+            Self.script { $0.alterMetadata = { $0["scopes_supported"] = ["openid", "offline_access"] } }
+        )
+        defer { provider.stop() }
+        func told(_ keys: String = "", _ client: String = "client_id: ios") throws -> [String] {
+            try Self.check(Self.oidc(provider.issuer, keys), more: "clients: [{\(client)}]").lines
+                .filter { $0.level == "warning" }.map(\.finding)
+        }
+        #expect(try told().contains { $0.hasPrefix("provider scopes: it offers offline_access") })
+        #expect(try told("scopes: [openid, offline_access]").isEmpty)
+        #expect(try told("", "client_id: ios, refresh_token: {provider: ignore}").isEmpty)
     }
 
     @Test("a provider of every kind is made and checked")

@@ -65,6 +65,7 @@ struct HTTPProviderTransportTests {
             let transport = try client.transport()
             let error = await transport.failure(of: OutgoingCall("GET", url, bodyLimit: 10))
             #expect(error?.isUnsent == false && error?.detail.contains("more than 10 bytes") == true)
+            #expect(error?.status == 200)
             #expect(try await transport.send(OutgoingCall("GET", url, bodyLimit: 11)).body.count == 11)
         }
         try await server.stop()
@@ -302,6 +303,7 @@ struct HTTPProviderTransportTests {
                 let call = OutgoingCall(method, "http://127.0.0.1:\(server.port)/")
                 let error = try #require(try await client.transport().failure(of: call))
                 #expect(!error.isUnsent && error.detail.contains("127.0.0.1 is compressed"), "\(error)")
+                #expect(error.status == 200)
                 #expect(error.detail.contains("Content-Encoding: \(coding)"), "\(error)")
             }
         }

@@ -214,8 +214,7 @@ struct ClientNoticeTests {
         let (here, there) = (try await bench.signIn(), try await bench.signIn())
         try await bench.grant("a", in: here.user)
         try await bench.grant("b", in: there.user)
-        let others = try await bench.users.others(than: here.found)
-        try await bench.users.end(others, for: try bench.requester())
+        #expect(try await bench.users.endOthers(than: here.found, for: try bench.requester()) == 1)
         #expect(bench.log.sessions == ["shop b"])
     }
 
@@ -228,6 +227,17 @@ struct ClientNoticeTests {
         #expect(try await bench.users.endAll(of: names, by: "ops", for: try bench.requester()))
         try await bench.expectNotified(["shop a", "shop b"])
         #expect(bench.log.notices.map(\.isWholeUser) == [true])
+    }
+
+    @Test("The clients of a user who was removed from the settings are notified, although the sessions stay")
+    func removed() async throws {
+        let bench = NoticeBench()
+        let (one, brian) = (try await bench.signIn(), try await bench.signIn("brian"))
+        for (sid, browser) in [("a", one), ("b", brian)] { try await bench.grant(sid, in: browser.user) }
+        await bench.ends.noteRemoval(of: "ada")
+        try await bench.expectNotified(["shop a"])
+        #expect(bench.log.notices.map(\.isWholeUser) == [true])
+        #expect(try await bench.sessions.living(one.user.key) != nil)
     }
 
     @Test("A user of the provider's own cookie is found at the end of all sessions, although no list has the cookie")
@@ -278,6 +288,22 @@ struct ClientNoticeTests {
         try await bench.use(holder, at: node)
         #expect(try await bench.session(holder) == nil)
         try await waitUntil("the notice") { log.sessions == ["shop \(holder.session.id)"] }
+    }
+
+    @Test("After a session that another device presented has ended, its clients are notified and its tokens revoked")
+    func otherDevice() async throws {
+        let (bench, log) = (GrantBench(isShared: true), NoticeLog())
+        let node = bench.node(notifier: log)
+        let holder = try await bench.signIn(node)
+        let ended = NewSession(key: holder.key, session: holder.session)
+        var shop = ClientSettings(clientID: "shop")
+        shop.backchannelLogoutURI = "https://shop.example.com/logout"
+        try await node.tokens.note(shop, gets: holder.session, in: ended)
+        try await bench.store.end(holder.session.lineage, on: MultiThreadedEventLoopGroup.singleton.next()).get()
+        node.grants.noteEnd(of: ended)
+        try await waitUntil("the notice") { log.sessions == ["shop \(holder.session.id)"] }
+        try await bench.settled(node)
+        #expect(bench.provider.revoked.count == 1)
     }
 
     @Test("A new sign-in of the user in the browser keeps its clients; one of another person notifies them")

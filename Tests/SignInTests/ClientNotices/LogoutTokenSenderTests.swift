@@ -218,12 +218,17 @@ struct LogoutTokenSenderTests {
         #expect(bench.log.pauses.isEmpty && bench.endpoints.calls.count == 1)
     }
 
-    @Test("An answer that is too long is not asked for again")
+    @Test("An answer that is too long is judged by its status")
     func tooLong() async throws {
-        let bench = SenderBench()
-        bench.endpoints.script([.failure(CallError(isUnsent: false, detail: "too long", cause: .size))])
-        try await bench.notifyAll([SenderBench.session("shop", "ses_1")])
-        #expect(bench.results == [.refused] && bench.log.pauses.isEmpty)
+        for (status, results) in [
+            (200, [.ok]), (400, [.refused]), (503, [.later, .ok]),
+        ] as [(Int, [ClientLogoutResult])] {
+            let bench = SenderBench()
+            let error = CallError(isUnsent: false, detail: "too long", cause: .size, status: status)
+            bench.endpoints.script([.failure(error), .success(200)])
+            try await bench.notifyAll([SenderBench.session("shop", "ses_1")])
+            #expect(bench.results == results, "\(status)")
+        }
     }
 
     @Test("If all sessions of a user end, a client gets one token without sid unless it requires one")

@@ -190,11 +190,13 @@ final class GrantBench: Sendable {
     ///
     /// - Parameters:
     ///   - longestWait: Of a request for a renewal; by default longer than any test takes on a busy machine.
+    ///   - pause: What happens in each wait.
     ///   - kratos: A second provider, whose session tokens and cookies are accepted.
     func node(
         longestWait: TimeAmount = .minutes(10),
         notifier: (any ClientNotifier)? = nil,
-        kratos: KratosProvider? = nil
+        kratos: KratosProvider? = nil,
+        pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .milliseconds(2)) }
     ) -> Node {
         let records = RecordAccess(
             store: self.store,
@@ -209,7 +211,7 @@ final class GrantBench: Sendable {
             longestWait: longestWait,
             pause: { wait in
                 self.pauses.withLock { $0.append(wait) }
-                try? await Task.sleep(for: .milliseconds(2))
+                await pause()
             }
         )
         let providers: [any RefreshingProvider] = [self.provider] + (kratos.map { [$0] } ?? [])

@@ -349,6 +349,40 @@ struct SharedGrantTests {
         #expect(try await Self.refusal(app, node) == .providerUnavailable)
     }
 
+    @Test("Operators see when the provider last confirmed a session's user, and for which clients")
+    func lastWord() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node, Self.client { $0.refreshToken.confirmEvery = .seconds(60) })
+        _ = try await Self.join(holder, node, Self.client { $0.clientID = "android" })
+        let subject = holder.session.subject
+        bench.time.advance(by: .seconds(3600))
+        let confirmedAt = bench.time.now
+        _ = try await Self.refresh(&app, node)
+        bench.time.advance(by: .seconds(10))
+        for name in [holder.session.id, holder.key.fingerprint.description, app.root.fingerprint.description] {
+            let word = try #require(try await node.grants.lastWord(about: [name], of: subject))
+            #expect(word.confirmedAt == confirmedAt && word.clients == ["android", "ios"])
+            #expect(
+                word.text == "last confirmed \(confirmedAt.rfc3339) by https://idp.example.com, "
+                    + "for the clients android, ios"
+            )
+        }
+        #expect(try await node.grants.lastWord(about: ["ses_other"], of: subject) == nil)
+        try await node.sessions.endLineage(holder.session.lineage)
+        #expect(try await node.grants.lastWord(about: [holder.session.id], of: subject) == nil)
+    }
+
+    @Test("Without settings of a client, the last confirmation may be later than the time that operators see")
+    func inexactWord() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let word = try await node.grants.lastWord(about: [holder.session.id], of: holder.session.subject)
+        #expect(word?.text.hasPrefix("last confirmed at or after ") == true && word?.clients == [])
+    }
+
     @Test("An interval of hours is kept until a client joins that has a shorter one")
     func longInterval() async throws {
         let bench = GrantBench(life: .seconds(86_400), isShared: true)
@@ -382,6 +416,46 @@ struct SharedGrantTests {
         _ = try await Self.refresh(&app, node)
         bench.time.advance(by: .seconds(1801))
         #expect(try await Self.refusal(app, node) == .refreshUnconfirmed)
+    }
+
+    @Test("confirm_within counts from a sign-in with a kit, also within a window, and not for users of the settings")
+    func kit() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let client = Self.client { $0.refreshToken.confirmWithin = .seconds(3600) }
+        func begin(_ method: String) async throws -> App {
+            let user = SocialUser(
+                proven: ProvenUser(
+                    Authentication(
+                        identity: Identity(id: "google-oauth2|1", traits: [:]),
+                        aal: .aal1,
+                        methods: [method]
+                    ),
+                    ProviderEvidence(provider: "google-oauth2")
+                ),
+                realm: .default,
+                isOfProvider: false
+            )
+            let scopes = ["openid", "offline_access"]
+            let tokens = try await node.tokens.begin(user, for: nil, scopes: scopes, by: try Self.requester(client))
+            return App(
+                client: client,
+                refreshToken: try #require(tokens.refresh),
+                access: try #require(tokens.access),
+                root: tokens.session.key
+            )
+        }
+        var (kit, own) = (try await begin("google-oauth2"), try await begin("password"))
+        for _ in 0..<6 {
+            bench.time.advance(by: .seconds(600))
+            _ = try await Self.refresh(&kit, node)
+            _ = try await Self.refresh(&own, node)
+        }
+        bench.time.advance(by: .seconds(1))
+        #expect(try await Self.refusal(kit, node) == .refreshUnconfirmed)
+        #expect(try await Self.refusal(own, node) == nil)
+        kit.client.refreshToken.confirmWithin = .zero
+        #expect(try await Self.refusal(kit, node) == nil, "the token is not used up")
     }
 
     @Test("A lost rotation signs nobody out; after confirm_within the app signs in again")

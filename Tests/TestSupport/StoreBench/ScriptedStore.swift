@@ -16,6 +16,8 @@ package final class ScriptedStore: RecordStore {
         package var failsEnds = false
         /// Answers of `consume` that are returned before the real ones.
         package var consumptions: [Consumption] = []
+        /// How many answers to creations of a session are lost: the store has acted, but the caller gets an error.
+        package var lostCreations = 0
         /// How many answers of `consume` are lost: the store has acted, but the caller gets an error.
         package var lostAnswers = 0
         /// The same for `replace` of a replaceable record.
@@ -146,7 +148,14 @@ package final class ScriptedStore: RecordStore {
     }
 
     package func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.guarded(on: loop) { self.base.create(session, on: loop) }
+        self.guarded(on: loop) {
+            let isLost = self.state.withLock { state in
+                defer { state.script.lostCreations = max(0, state.script.lostCreations - 1) }
+                return state.script.lostCreations > 0
+            }
+            let created = self.base.create(session, on: loop)
+            return isLost ? created.flatMapThrowing { throw StoreError.unavailable } : created
+        }
     }
 
     package func replace(

@@ -24,6 +24,13 @@ extension ProviderGrants {
     /// too. The tokens are not revoked, because the provider may treat them and newer tokens as one grant.
     package func discard(after session: Session) { self.leave(session) { _ in } }
 
+    /// Completes the end of a session, in the background: notifies its clients, and revokes the provider's tokens if no
+    /// other holder needs them.
+    package func noteEnd(of ended: NewSession) {
+        self.notifyClients(of: ended)
+        if ended.session.sharedGrant != nil { self.revoke(after: ended.session) }
+    }
+
     /// - Parameter andThen: Called when the grant was deleted, with the grant if it is shared.
     private func leave(_ session: Session, andThen: @escaping @Sendable (ProviderGrant?) async -> Void) {
         guard let key = session.provider?.grant else { return }
@@ -111,7 +118,8 @@ extension ProviderGrants {
     }
 
     /// Checks that the provider has confirmed the user of a session recently enough for a client. Must be called before
-    /// the client gets anything for the session. If the provider is due to be asked, asks it and waits briefly.
+    /// the client gets anything for the session. If the provider is due to be asked, asks it and waits briefly. Without
+    /// a shared grant, as after a sign-in with a kit of Google, Apple or Facebook, the sign-in counts as confirmation.
     ///
     /// - Parameter client: The client that uses the session.
     /// - Returns: True if the session must be read again, because it may have ended or have new claims.
@@ -119,7 +127,8 @@ extension ProviderGrants {
     ///   `refresh.unconfirmed` if the provider can no longer be asked.
     func demand(_ session: Session, _ key: RecordKey, for client: ClientSettings) async throws(NotDone) -> Bool {
         let settings = client.refreshToken
-        guard settings.follows, session.provider != nil else { return false }
+        // The gateway itself knows the users of the settings.
+        guard settings.follows, !StaticProvider.isOfOwn(session) else { return false }
         guard let grantKey = session.sharedGrant else {
             // Many providers do not report when the user authenticated.
             let isKnown = session.authenticatedAt != Authentication.unknownTime
@@ -157,7 +166,10 @@ extension ProviderGrants {
         return true
     }
 
-    private func isAsked(_ session: Session, _ key: RecordKey) async -> Bool {
+    /// Asks the provider about the user of a session if it is due to be asked, and waits briefly.
+    ///
+    /// - Returns: False if nothing is due, as far as this process knows, so that the session is unchanged.
+    func isAsked(_ session: Session, _ key: RecordKey) async -> Bool {
         let loop = self.loops.any()
         return (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
     }

@@ -201,6 +201,10 @@ package struct ProviderSessions: RecordCaller {
         try await self.endAndNotify(subject: subject)
     }
 
+    /// Notifies the clients of a user who was removed from the settings. The user's sessions stay in the store, and are
+    /// treated as ended.
+    package func noteRemoval(of subject: String) async { await self.notifyClients(ofAll: subject) }
+
     /// Returns whether the user's sessions or the provider's session ended during the sign-in: after the provider was
     /// asked (`askedAt`), or after the provider issued the id_token (`issuedAt`). Call this after the lineage is noted
     /// and its first session is written. Later ends find the sign-in in the notes.
