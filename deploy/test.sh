@@ -3,8 +3,8 @@
 # --in-process runs only those that start no gateway, which takes a few minutes after the build.
 # --soak adds the long ones (three hours of fuzzing: FUZZ_SECONDS for each of 18; gigabyte streams, thousands of connections, a
 # real browser, a dozen real apps, an hour of a WebSocket, ten minutes without a name server, the costs of a request; two hours
-# of mixed load with faults: MIXED_MINUTES), searches the models of the store's protocols, and repeats the suite with the
-# address sanitizer.
+# of mixed load with faults: MIXED_MINUTES; ten thousand apps that follow a provider), searches the models of the store's
+# protocols, and repeats the suite with the address sanitizer.
 # It ends with the tests that were skipped, and why, and with the slowest suites.
 set -euo pipefail
 
@@ -161,6 +161,11 @@ fi
 # Two gateways with faults of everything around them, while clients know which answer is right.
 if ((soak)); then
     "$SALLYPORT_ROOT/deploy/bench/mixed.py" --minutes "${MIXED_MINUTES:-120}" --binary "$SALLYPORT_ROOT/.build/release/sallyport"
+fi
+
+# Ten thousand apps that follow a provider, which is slow, away and back.
+if ((soak)); then
+    "$SALLYPORT_ROOT/deploy/bench/follow.py" --binary "$SALLYPORT_ROOT/.build/release/sallyport"
 fi
 
 # Every order of steps, lost answers, failover and restart that the tests cannot bring about.

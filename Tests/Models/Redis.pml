@@ -17,7 +17,9 @@
 #ifndef FAILOVERS
 #define FAILOVERS 1
 #endif
+#ifndef WRITES
 #define WRITES 8
+#endif
 
 /* FIRST is what a model begins with. */
 byte past[WRITES] = FIRST;

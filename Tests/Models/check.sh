@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Searches every state of the models beside this script, and shows that each safeguard is needed: Tests/Models/check.sh [model]
 # A line for each search: what holds, or for a model without one of its safeguards what fails then; states, seconds.
-# All of them take about seven minutes of one core, half of it for Refresh with both faults, and 2.6 GiB.
+# All of them take about eight minutes of one core, half of it for Refresh with both faults, and 2.6 GiB.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -124,5 +124,25 @@ needs Lease usedByOne RESTARTS=0
 needs Lease usedByOne FAILOVERS=0
 needs Lease newOnesAreKept QUIET FAILOVERS=0
 needs Lease sentBeforeLost RESTARTS=0 FAILOVERS=0 UNSENT_COUNTS
+
+holds Follow 'outageEndsNobody, askedOnce' RESTARTS=0 FAILOVERS=0
+holds Follow 'noIsFollowed' QUIET RESTARTS=0 FAILOVERS=0
+holds Follow 'outageEndsNobody, askedOnce, noEndsAll' LOOKS=1 RESTARTS=0 FAITHFUL
+holds Follow 'holderLives, lastRevokes' HOLDERS RESTARTS=0 FAILOVERS=0
+needs Follow askedOnce RESTARTS=0 FAILOVERS=0 NO_LEASE
+needs Follow askedOnce RESTARTS=0 FAILOVERS=0 NO_SWAP
+needs Follow askedOnce RESTARTS=0 FAILOVERS=0 NO_SETTLING
+needs Follow askedOnce RESTARTS=0 FAILOVERS=0 WRITES=20 REST_ALWAYS
+needs Follow outageEndsNobody RESTARTS=0 FAILOVERS=0 AWAY_ENDS
+needs Follow noIsFollowed QUIET RESTARTS=0 FAILOVERS=0 NO_ABSENCE
+needs Follow noIsFollowed QUIET RESTARTS=0 FAILOVERS=0 ENDS_ONCE
+needs Follow noEndsAll LOOKS=1 RESTARTS=0 FAITHFUL NO_WAIT
+needs Follow noEndsAll LOOKS=1 RESTARTS=0 FAITHFUL NO_HOLD
+needs Follow holderLives HOLDERS RESTARTS=0 FAILOVERS=0 NO_SECOND
+needs Follow holderLives HOLDERS RESTARTS=0 FAILOVERS=0 LISTED_SUFFICES
+needs Follow holderLives HOLDERS RESTARTS=0 FAILOVERS=0 EMPTY_COUNTS
+# Limits that the model describes.
+needs Follow askedOnce RESTARTS=0
+needs Follow askedOnce FAILOVERS=0
 
 exit "$wrong"

@@ -20,9 +20,13 @@ import Testing
         }
     }
 
-    /// The tables of the benchmark are whole, those of the model are what it computes today, and each act of the mixed load
-    /// is there.
-    @Test(arguments: ["deploy/bench/run.py", "deploy/bench/scale.py", "deploy/bench/mixed.py"])
+    /// The tables of the benchmark are whole, those of the model are what it computes today, each act of the mixed load is
+    /// there, and what judges the apps that follow a provider notices what is wrong.
+    @Test(
+        arguments: [
+            "deploy/bench/run.py", "deploy/bench/scale.py", "deploy/bench/mixed.py", "deploy/bench/follow.py",
+        ]
+    )
     func benchmarkIsCurrent(_ path: String) throws {
         let check = try #require(try PackageFiles.run([path, "--check"]))
         #expect(check.status == 0, "\(check.output)")

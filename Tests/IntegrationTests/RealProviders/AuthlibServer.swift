@@ -35,6 +35,13 @@ struct AuthlibServer {
         return location
     }
 
+    /// Makes its users inactive, whose tokens do not count any more.
+    func disableUsers() throws {
+        let request = "POST /disable HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
+        let answer = try Wire(to: self.process.port).request(request)
+        guard answer.status == 200 else { throw BenchFailure("no end: \(answer.status) \(answer.text)") }
+    }
+
     /// Posts the form of a page with what it hides.
     private func submit(
         _ user: inout WebUser,

@@ -46,6 +46,8 @@ struct Glewlwyd: RealProvider {
 
     func rotateKeys() throws { try self.tool("rotate") }
 
+    func endTokens() throws { try self.tool("end") }
+
     /// Chooses to go on as the user who is signed in; nil if there is none.
     private func proceed(_ user: inout WebUser, at page: WebUser.Arrival) throws -> String? {
         guard let next = Self.query("callback_url", of: page.url) else { throw BenchFailure("no page: \(page.url)") }

@@ -56,10 +56,14 @@ struct IDPyOIDC: RealProvider {
         page.answer.text.contains("name=password")
     }
 
-    func rotateKeys() throws {
-        let request = "POST /control/rotate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
+    func rotateKeys() throws { try self.control("rotate") }
+
+    func endTokens() throws { try self.control("disable") }
+
+    private func control(_ action: String) throws {
+        let request = "POST /control/\(action) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
         let answer = try Wire(to: self.process.port).request(request)
-        guard answer.status == 200 else { throw BenchFailure("no rotation: \(answer.text)") }
+        guard answer.status == 200 else { throw BenchFailure("\(action): \(answer.status) \(answer.text)") }
     }
 
     /// Posts the form of a page; nil if there is none.

@@ -78,6 +78,8 @@ protocol RealProvider: Sendable {
     func asksForPassword(_ user: inout WebUser, at page: WebUser.Arrival) throws -> Bool
     /// Signs with new keys from now on.
     func rotateKeys() throws
+    /// Accepts no refresh token of its users any more.
+    func endTokens() throws
 }
 
 extension RealProvider {

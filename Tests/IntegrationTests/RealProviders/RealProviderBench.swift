@@ -16,12 +16,14 @@ struct RealProviderBench {
     ///
     /// - Parameters:
     ///   - more: Lines of `provider.oidc`.
+    ///   - routes: The routes of both hosts.
     ///   - rest: Top-level lines.
     ///   - life: The life of access tokens in seconds.
     ///   - isUp: Whether the provider serves when the gateway starts.
     static func with(
         _ kind: RealProviderKind,
         _ more: String = "",
+        routes: String = "[{path: /**}]",
         rest: String = "",
         life: Int = 3600,
         isUp: Bool = true,
@@ -35,9 +37,9 @@ struct RealProviderBench {
                 hosts:
                   - public_url: http://localhost:\(port)
                     endpoints: true
-                    routes: [{path: /**}]
+                    routes: \(routes)
                   - public_url: http://second.localhost:\(port)
-                    routes: [{path: /**}]
+                    routes: \(routes)
                 provider:
                   oidc:
                     issuer: \(issuer)

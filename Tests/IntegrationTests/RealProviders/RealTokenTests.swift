@@ -89,7 +89,7 @@ import Testing
             }
             #expect(isRenewed, "\(seen.count) \(bench.gateway.output.suffix(2000))")
             #expect(try bench.gateway.metric(renewed) >= 3)
-            for result in ["ended", "ambiguous"] {
+            for result in ["ended", "lost"] {
                 #expect(try bench.gateway.metric("sallyport_provider_renewals_total{result=\"\(result)\"}") == 0)
             }
         }

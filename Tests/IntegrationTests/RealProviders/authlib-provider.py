@@ -3,7 +3,8 @@
     python authlib-provider.py PORT FOLDER REDIRECT_URI SECRET
 
 It has no discovery, no id_token and no page for sign-outs: whoever is signed in here is asked whether to go on. Users are
-Django's, and sign in at Django's own page. FOLDER holds the database.
+Django's, and sign in at Django's own page. FOLDER holds the database. `POST /disable` makes all users inactive, whose tokens
+do not count any more.
 """
 import os
 import signal
@@ -150,7 +151,7 @@ class Token(models.Model, TokenMixin):
         return self.issued_at + self.expires_in < time.time()
 
     def is_revoked(self):
-        return False
+        return not self.user.is_active
 
 
 class CodeGrant(grants.AuthorizationCodeGrant):
@@ -202,7 +203,14 @@ def user(request):
     return JsonResponse({"id": owner.pk, "login": owner.username, "name": owner.get_full_name(), "email": owner.email})
 
 
-urlpatterns = [path("login", LoginView.as_view()), path("authorize", authorize), path("token", token), path("user", user)]
+@csrf_exempt
+def disable(request):
+    User.objects.update(is_active=False)
+    return HttpResponse()
+
+
+urlpatterns = [path("login", LoginView.as_view()), path("authorize", authorize), path("token", token), path("user", user),
+               path("disable", disable)]
 
 
 class Answer(simple_server.ServerHandler):

@@ -3,6 +3,7 @@
     python glewlwyd-provider.py make PORT FOLDER    database and settings, before the program starts
     python glewlwyd-provider.py setup PORT FOLDER ORIGIN CALLBACK SECRET LIFE  users, and the gateway at ORIGIN as client
     python glewlwyd-provider.py rotate PORT FOLDER  signs with a new key
+    python glewlwyd-provider.py end PORT FOLDER     accepts no refresh token of its users any more
 
 CALLBACK is the path to which it sends browsers back. LIFE is the life of access tokens in seconds.
 """
@@ -16,6 +17,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import urllib.parse
 
 PORT, FOLDER = int(sys.argv[2]), sys.argv[3]
 URL = f"http://127.0.0.1:{PORT}"
@@ -190,4 +192,13 @@ def rotate():
     admin.call("PUT", "/mod/plugin/oidc/reset")
 
 
-{"make": make, "setup": set_up, "rotate": rotate}[sys.argv[1]]()
+def end():
+    """Each user revokes the refresh tokens of all clients, as at glewlwyd's page of the user's profile."""
+    for user, (_, _, password) in USERS.items():
+        own = Session(user, password)
+        for token in own.call("GET", "/oidc/token"):
+            if token["enabled"]:
+                own.call("DELETE", "/oidc/token/" + urllib.parse.quote(token["token_hash"], safe=""))
+
+
+{"make": make, "setup": set_up, "rotate": rotate, "end": end}[sys.argv[1]]()

@@ -4,6 +4,7 @@
 
 LIFE is the life of access tokens in seconds. FOLDER holds `clients.json` (idpyoidc's client database). Keys and sessions are kept there, so that a provider that is
 started again knows them. `POST /control/rotate` signs with new keys from then on and goes on to publish the old ones.
+`POST /control/disable` disables the accounts: from then on refresh tokens are refused.
 """
 import html
 import json
@@ -144,6 +145,8 @@ class Provider:
 
     def __init__(self):
         self.lock = threading.Lock()
+        # idpyoidc has tokens and no accounts: whoever builds a provider with it refuses their users.
+        self.is_disabled = False
         with open(file("passwords.json"), "w") as passwords:
             json.dump(PASSWORDS, passwords)
         with open(file("form"), "w") as form:
@@ -185,6 +188,9 @@ class Provider:
             if path == "/control/rotate":
                 self.rotate()
                 return 200, [], ""
+            if path == "/control/disable":
+                self.is_disabled = True
+                return 200, [], ""
             result = self.page(handler, method, path, query, form)
             self.save()
             return result
@@ -222,6 +228,8 @@ class Provider:
             return problem(400, "invalid_request", error)
         if isinstance(request, ResponseMessage) and "error" in request:
             return 400, [("Content-Type", "application/json")], request.to_json()
+        if self.is_disabled and request.get("grant_type") == "refresh_token":
+            return problem(400, "invalid_grant", "the account is disabled")
         try:
             arguments = endpoint.process_request(request, http_info=info)
         except Exception as error:

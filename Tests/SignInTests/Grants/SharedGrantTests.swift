@@ -126,13 +126,15 @@ struct SharedGrantTests {
         #expect(bench.provider.presented.isEmpty)
     }
 
-    @Test("A disabled account: refresh, transfer token, web session and browser all end, with one call")
+    @Test("A disabled account: refresh, API, transfer token, web session and browser all end, with one call")
     func disabledAccount() async throws {
         let bench = GrantBench(life: .seconds(86_400), isShared: true)
         let (one, other) = (bench.node(), bench.node())
         let holder = try await bench.signIn(one)
         let app = try await Self.join(holder, one)
         let used = try await Self.web(of: app, one)
+        let access = try #require(bench.authority.key(.access, of: app.access.bytes))
+        #expect(try await bench.session(access) != nil)
         bench.time.advance(by: .seconds(890))
         let minted = try await Self.minted(app, one)
         bench.provider.script(.ended)
@@ -141,6 +143,7 @@ struct SharedGrantTests {
         #expect(bench.events == [.ended(detail: "invalid_grant")])
         #expect(try await bench.session(holder) == nil)
         #expect(try await bench.session(app.root) == nil)
+        #expect(try await bench.session(access) == nil)
         #expect(try await bench.session(try #require(bench.authority.key(.session, of: used.bytes))) == nil)
         guard case .refused(.handoffUnknown, _) = try await Self.consume(minted, one) else {
             Issue.record("the transfer token ends with its lineage")
@@ -238,6 +241,20 @@ struct SharedGrantTests {
         bench.time.advance(by: .seconds(900))
         #expect(try await calls(&app) > calls(&ignoring), "it is due")
         #expect(try await calls(&app) == calls(&ignoring))
+        #expect(bench.provider.presented.count == 1)
+    }
+
+    @Test("A refresh that is due is one question, and writes the grant twice")
+    func due() async throws {
+        let bench = GrantBench(life: .seconds(86_400), isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        var app = try await Self.join(holder, node)
+        bench.time.advance(by: .seconds(900))
+        let before = bench.store.replacements.count
+        _ = try await Self.refresh(&app, node)
+        // The lease, the answer, and the rotation of the app's own token.
+        #expect(bench.store.replacements.count - before == 3)
         #expect(bench.provider.presented.count == 1)
     }
 

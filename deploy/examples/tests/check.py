@@ -197,6 +197,19 @@ def exchanges(phone, gateway, view, origin: str):
     equal(answer.status, 401, "the former session token")
 
 
+def is_disabled(phone, gateway, view, origin: str):
+    """The account is gone: `invalid_grant` comes with 403. Then the web session ends too, and the app shows its own sign-in."""
+    phone.does("signIn")
+    hands_off(phone, view, "/enabled")
+    token = phone.does("stored")["refreshToken"]
+    gateway.rename_user("bob")
+    answer = gateway.form("/oauth/token", grant_type="refresh_token", client_id="app", refresh_token=token)
+    equal((answer.status, json.loads(answer.text)["error"]), (403, "invalid_grant"), "the refresh token of that account")
+    view.visit(f"{origin}/disabled")
+    phone.event("signedOut")
+    equal((phone.does("state"), phone.does("stored")), ("signedOut", None), "the state after that")
+
+
 def check(name: str, binary: str, options):
     with tempfile.TemporaryDirectory(prefix="native-app-", ignore_cleanup_errors=True) as folder:
         gateway = Gateway(binary, folder)
@@ -223,6 +236,8 @@ def check(name: str, binary: str, options):
                 if name == "android":
                     phone.does("signIn")
                     goes_on_without_a_bridge(phone, view, origin)
+                    phone.does("signOut")
+                is_disabled(phone, gateway, view, origin)
                 equal(list(phone.events.queue), [], "what the app has shown besides")
             finally:
                 phone.stop()

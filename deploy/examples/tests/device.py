@@ -129,6 +129,15 @@ apis: [{{audience: "https://api.example.com", scopes: ["orders:read"], routes: [
     def resume(self):
         self.process.send_signal(signal.SIGCONT)
 
+    def rename_user(self, name: str):
+        """Another user takes the place of the one in the settings, whose account is gone."""
+        path = os.path.join(self.folder, "sallyport.yaml")
+        text = open(path).read()
+        with open(path, "w") as file:
+            file.write(text.replace("identifier: ada", f"identifier: {name}"))
+        self.process.send_signal(signal.SIGHUP)
+        wait(lambda: "configuration reloaded" in open(self.log.name).read(), "the reload")
+
     def stop(self):
         self.resume()
         self.process.terminate()
