@@ -61,7 +61,8 @@ final class CallExchange: @unchecked Sendable {
     let server: CallServer
     let head: HTTPRequestHead
     let body: ByteBuffer
-    let deadline: NIODeadline
+    /// When the call fails. Moves once if `OutgoingCall.hasTimeForAnswer` is true.
+    private(set) var deadline: NIODeadline
     private(set) var step = Step.waiting
     /// True if the call may use an idle connection, and be retried on a new connection.
     private(set) var takesKeptConnection: Bool
@@ -72,6 +73,8 @@ final class CallExchange: @unchecked Sendable {
     /// True while the call counts against the limit for its server (`WaitingCalls`).
     var isSeated = false
 
+    private let timeLimit: TimeAmount
+    private let hasTimeForAnswer: Bool
     private let bodyLimit: Int
     /// The host in messages.
     private let host: String
@@ -88,7 +91,9 @@ final class CallExchange: @unchecked Sendable {
     init(_ call: OutgoingCall, to server: CallServer, _ url: EndpointURL, on loop: any EventLoop) {
         self.server = server
         self.host = url.host
-        self.deadline = .now() + .nanoseconds(call.timeLimit.wholeMilliseconds * 1_000_000)
+        self.timeLimit = .milliseconds(call.timeLimit.wholeMilliseconds)
+        self.hasTimeForAnswer = call.hasTimeForAnswer
+        self.deadline = .now() + self.timeLimit
         self.bodyLimit = call.bodyLimit
         self.body = call.longBody ?? ByteBuffer(bytes: call.body)
         self.takesKeptConnection = call.isRepeatable
@@ -125,6 +130,11 @@ final class CallExchange: @unchecked Sendable {
     /// Starts the timer for the deadline. `whenOver` is called once, when the call is over.
     func start(_ whenOver: @escaping () -> Void) {
         self.whenOver = whenOver
+        self.startTimer()
+    }
+
+    private func startTimer() {
+        self.timer?.cancel()
         self.timer = self.promise.futureResult.eventLoop.scheduleTask(deadline: self.deadline) {
             self.fail(ProviderTimeout(step: self.step))
         }
@@ -132,7 +142,12 @@ final class CallExchange: @unchecked Sendable {
 
     func advance(to step: Step) {
         self.step = step
-        if step == .sent { self.wasSent = true }
+        guard step == .sent else { return }
+        if self.hasTimeForAnswer, !self.wasSent, !self.isOver {
+            self.deadline = .now() + self.timeLimit
+            self.startTimer()
+        }
+        self.wasSent = true
     }
 
     /// Prepares the retry on a new connection. The deadline stays the same.

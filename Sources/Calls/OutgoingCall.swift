@@ -38,6 +38,9 @@ package struct OutgoingCall: Sendable {
     package var bodyLimit: Int
     /// The time limit from the call until the end of the answer.
     package var timeLimit: Duration
+    /// True if `timeLimit` begins anew when the request is sent. A call that waits for a connection then fails unsent,
+    /// and not while the provider acts on it.
+    package var hasTimeForAnswer = false
     /// Who needs the answer; `nil` for the caller of the current task.
     package var caller: ProviderCaller?
     /// True if the server may receive the call twice, whatever the method.

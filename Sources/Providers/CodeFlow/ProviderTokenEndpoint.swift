@@ -18,6 +18,8 @@ struct ProviderTokenEndpoint: Sendable {
     func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async throws(TokenFault) -> ProviderTokenAnswer {
         var call = await self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
+        // With a key, the request may be sent twice, and the limits must stay below the lease (`TokenRefresh`).
+        call.hasTimeForAnswer = key == nil
         call.bodyLimit = Self.bodyLimit
         let answer: CallAnswer
         do throws(CallError) {

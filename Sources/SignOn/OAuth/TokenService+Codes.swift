@@ -279,7 +279,13 @@ extension TokenService {
         guard let key = session.sharedGrant, let grants = self.grants else { return }
         let settings = requester.client.refreshToken
         // If the store cannot be asked, the grant does not list the tokens, and they are updated when they are used.
-        let isHeld = try? await grants.add(tokens.root, expiresAt: session.expiresAt, to: key, for: settings)
+        let isHeld = try? await grants.add(
+            tokens.root,
+            expiresAt: session.expiresAt,
+            to: key,
+            for: settings,
+            isAgain: true
+        )
         guard isHeld == false else { return }
         try? await self.ask { store, loop in session.end(tokens.session.key, in: store, on: loop) }
         throw NotDone(.codeUnknown)

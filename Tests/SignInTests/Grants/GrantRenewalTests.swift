@@ -273,6 +273,41 @@ struct GrantRenewalTests {
         #expect(bench.events.last == .lost(detail: "temporarily_unavailable"))
     }
 
+    @Test("A gateway that notes late that the provider was away leaves another gateway's question alone")
+    func lateRest() async throws {
+        let bench = GrantBench()
+        let (one, other, third) = (bench.node(), bench.node(), bench.node())
+        let holder = try await bench.signIn(one)
+        bench.time.advance(by: .seconds(240))
+        bench.provider.hold()
+        one.grants.renew(holder.session, holder.key)
+        try await waitUntil { bench.provider.heldCount == 1 }
+        bench.provider.script(.later(nil))
+        bench.store.change { script in
+            // The store has the note, and its answer is lost. Before it is repeated, another gateway asks.
+            script.lostReplacements = 1
+            script.beforeReplace = {
+                bench.store.change {
+                    $0.beforeReplace = {
+                        bench.time.advance(by: .seconds(5))
+                        bench.provider.hold()
+                        other.grants.renew(holder.session, holder.key)
+                        try await waitUntil { bench.provider.heldCount == 1 }
+                    }
+                }
+            }
+        }
+        bench.provider.release()
+        try await bench.settled(one)
+        third.grants.renew(holder.session, holder.key)
+        try await bench.settled(third)
+        #expect(bench.provider.heldCount == 1)
+        bench.provider.release()
+        try await bench.settled(other)
+        #expect(bench.provider.presented == [Secret("refresh-1")] && !bench.provider.isPunished)
+        #expect(try await bench.session(holder) != nil)
+    }
+
     @Test("Where refresh tokens stay valid, a lost answer loses nothing")
     func ambiguousWithoutRotation() async throws {
         let bench = GrantBench(rotates: false)

@@ -7,9 +7,17 @@ import Sessions
 import Settings
 import SignOn
 import StoreBench
+import Synchronization
 import TestSupport
 import Testing
 import Vocabulary
+
+/// Something that happens once.
+private final class Flag: Sendable {
+    private let value = Atomic(false)
+    var isRaised: Bool { self.value.load(ordering: .sequentiallyConsistent) }
+    func raise() { self.value.store(true, ordering: .sequentiallyConsistent) }
+}
 
 /// The ends of holders and grants.
 extension SharedGrantTests {
@@ -142,6 +150,51 @@ extension SharedGrantTests {
         }
         let app = try await Self.join(holder, node)
         #expect(try await bench.grant(holder, node)?.holders.contains(app.root.lineage) == true)
+        #expect(bench.provider.revoked.isEmpty)
+    }
+
+    @Test("A browser that signs out while an app gets its tokens, and has missed them, takes the app with it no more")
+    func missedMeanwhile() async throws {
+        let bench = GrantBench(isShared: true)
+        let node = bench.node()
+        let holder = try await bench.signIn(node)
+        let requester = try SignInBench().requester(cookies: [holder.token])
+        let (isLeaving, hasJoined) = (Flag(), Flag())
+        bench.store.change {
+            $0.beforeConsume = {
+                // The browser has found no other holder, and is about to remove itself.
+                bench.store.change {
+                    $0.beforeReplace = {
+                        isLeaving.raise()
+                        try await waitUntil("the app has tokens") { hasJoined.isRaised }
+                    }
+                }
+                _ = try await node.sessions.signOutBrowser(of: requester)
+                try await waitUntil("the browser leaves") { isLeaving.isRaised }
+            }
+        }
+        let client = Self.client()
+        let code = try await node.tokens.issueCode(
+            CodeWish(
+                client: client,
+                api: nil,
+                scopes: ["openid", "offline_access"],
+                redirectURI: nil,
+                challenge: nil,
+                nonce: nil,
+                keyThumbprint: nil
+            ),
+            to: NewSession(key: holder.key, session: holder.session),
+            isOfBrowser: true
+        )
+        let tokens = try await node.tokens.redeem(
+            CodeRedemption(code: code, redirectURI: nil, verifier: nil),
+            for: try Self.requester(client)
+        )
+        hasJoined.raise()
+        try await bench.settled(node)
+        let root = tokens.session.key
+        #expect(try await bench.grant(holder, node)?.holders == [root.lineage])
         #expect(bench.provider.revoked.isEmpty)
     }
 

@@ -98,7 +98,7 @@ extension ProviderGrants: SessionRenewer {
         let now = self.clock.now()
         let waiting = self.state.withLock { state in
             let waiting = state.underWay.removeValue(forKey: grant) ?? []
-            guard let rest else { return waiting }
+            guard state.mustLookAgain.remove(grant) == nil, let rest else { return waiting }
             if state.rests.count >= Self.mostRests { state.forgetRests(at: now, keeping: Self.mostRests / 2) }
             state.rests[grant] = rest
             return waiting
@@ -270,6 +270,8 @@ extension ProviderGrants: SessionRenewer {
         var wasLost = false
         let settlement = await self.settle(renewal.key) { current in
             guard current.generation == leased.generation else { return nil }
+            // While this write failed, another gateway may have begun to ask.
+            if let lease = current.lease, lease.holder != self.holder { return nil }
             var next = current
             // Another gateway may have assumed that the tokens are lost, because this lease expired. They are not.
             wasLost = current.tokensEndAt != nil

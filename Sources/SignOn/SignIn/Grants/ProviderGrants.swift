@@ -31,6 +31,8 @@ package final class ProviderGrants: RecordCaller {
         var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
         /// The time of the next check whether a grant must be renewed.
         var rests: [RecordKey: UnixTime] = [:]
+        /// The grants that became due earlier than the check under way may have found.
+        var mustLookAgain: Set<RecordKey> = []
         /// The end of a pause that the provider asked for. No grant is renewed earlier.
         var restsUntil: UnixTime?
         /// The number of deletions and revocations under way.
@@ -159,17 +161,23 @@ package final class ProviderGrants: RecordCaller {
     /// Adds a session to the sessions that renewals replace. If the session is the first of its lineage, the lineage
     /// becomes a holder of the grant.
     ///
-    /// - Parameter settings: The settings of the session's client. `nil` if the session is not a client's.
-    /// - Returns: False if the grant no longer exists, so that the session is not added.
+    /// - Parameters:
+    ///   - settings: The settings of the session's client. `nil` if the session is not a client's.
+    ///   - isAgain: True if the session was not written yet when it was added before. The grant is then written even if
+    ///     it lists the session, so that a holder that leaves and has missed the session looks again.
+    /// - Returns: False if the grant no longer exists or its last holder has left, so that the session is not added.
     @discardableResult
     package func add(
         _ session: RecordKey,
         expiresAt: UnixTime,
         to key: RecordKey,
-        for settings: RefreshTokenSettings? = nil
+        for settings: RefreshTokenSettings? = nil,
+        isAgain: Bool = false
     ) async throws(NotDone) -> Bool {
         for _ in 0..<Self.mostWrites {
             guard let stored = try await self.grant(key) else { return false }
+            // Only a native app's sign-in has a grant without holders, until its own session is added.
+            if settings != nil, stored.record.sessions.isEmpty { return false }
             var next = stored.record
             next.add(session)
             if !next.sessions.contains(session) {
@@ -181,7 +189,7 @@ package final class ProviderGrants: RecordCaller {
             }
             next.expiresAt = max(next.expiresAt, expiresAt)
             if let settings { next.follow(settings, isTimely: self.timeCheck(of: next)) }
-            if next == stored.record { return true }
+            if next == stored.record, !isAgain { return true }
             if try await self.write(next, key, judged: stored.version) != .other {
                 if next.renewAt != stored.record.renewAt { self.lookAgain(at: key) }
                 return true
@@ -191,7 +199,12 @@ package final class ProviderGrants: RecordCaller {
     }
 
     /// Makes the next use of the grant check it again, because it is due earlier than remembered.
-    func lookAgain(at key: RecordKey) { self.state.withLock { $0.rests[key] = nil } }
+    func lookAgain(at key: RecordKey) {
+        self.state.withLock { state in
+            state.rests[key] = nil
+            if state.underWay[key] != nil { state.mustLookAgain.insert(key) }
+        }
+    }
 
     /// Returns the lineages of the live sessions among `sessions`.
     func living(_ sessions: [RecordKey]) async throws(NotDone) -> Set<Lineage> {
