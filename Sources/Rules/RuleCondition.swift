@@ -14,8 +14,8 @@ package import Vocabulary
 /// A missing field equals another missing field and the word `missing`, and differs from every value. An address is in
 /// a list if it is in one of the list's blocks. Texts are compared byte by byte.
 ///
-/// All errors are found when a condition is read. Applying it cannot fail, does not allocate without bounds, and does
-/// not recurse deeper than `RuleParser.deepest`.
+/// All errors are found when a condition is read. Applying it cannot fail, does not allocate without bounds, and
+/// recurses no deeper than the nesting that `RuleParser.deepest` allows.
 package struct RuleCondition: Sendable, Equatable {
     /// The maximum length of a condition, in Unicode scalars.
     package static let longest = 2048

@@ -6,7 +6,7 @@ struct RuleParser {
     typealias Node = RuleCondition.Node
     typealias Operand = RuleCondition.Operand
 
-    /// The maximum nesting depth of parentheses and `not`.
+    /// The nesting depth of parentheses and `not` stays below this number.
     static let deepest = 32
 
     private let tokens: [RuleToken]

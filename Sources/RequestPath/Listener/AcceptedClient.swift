@@ -48,8 +48,8 @@ package struct AcceptedClient: Sendable {
         self.gate = gate
     }
 
-    /// Opens the connection. A `ClientOpening` comes first, unless the connection begins with HTTP/1. Called on the
-    /// connection's loop.
+    /// Opens the connection. A `ClientOpening` comes first, unless the first bytes must be an HTTP/1 request. Called on
+    /// the connection's loop.
     ///
     /// - Parameter stream: The client's stream, not started yet.
     package func open(_ stream: any ClientByteStream, on loop: PathLoop) {

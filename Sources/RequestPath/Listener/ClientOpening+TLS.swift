@@ -10,7 +10,8 @@ extension ClientOpening {
     private static let mostBytes = 32_768
     private static let mostBytesWithCertificate = 65_536
 
-    /// Reads the client's first message. Refuses the client if no certificate or no protocol fits.
+    /// Reads the client's first message. Refuses the client if the message is not TLS, or if no certificate or no
+    /// protocol fits.
     func readHello(_ buffer: inout ByteBuffer, _ tls: ListenerTLS) {
         switch buffer.withUnsafeReadableBytes({ ClientHello.read($0) }) {
         case .incomplete: break
@@ -75,7 +76,7 @@ extension ClientOpening {
         self.refuseHandshake(.foreign)
     }
 
-    /// Refuses a client without a handshake.
+    /// Refuses a client before the TLS handshake.
     private func refuseHandshake(_ result: HandshakeResult, with bytes: ByteBuffer? = nil) {
         self.loop.handshakeEnded(result)
         if let bytes { self.stream.writeAndFlush(bytes) }

@@ -11,7 +11,7 @@ import Transport
 ///      │          └ TLS: the client's first message, the wait until the loop has time, and the handshake
 ///      └ a proxy names the client (PROXY protocol)
 /// ```
-/// At the connection limit, openings are among the first connections to be closed.
+/// At the connection limit, openings are closed like idle connections.
 final class ClientOpening {
     enum Stage {
         case preamble, hello, waiting, handshake, choice

@@ -12,7 +12,7 @@ import Glibc
 package struct ListenerError: Error, CustomStringConvertible {
     package let description: String
 
-    /// Returns the meaning of a `bind` error and a way to fix it.
+    /// Returns the meaning of a `bind` error, and a way to fix it if one is known.
     ///
     /// - Parameter setting: The settings key that contains the address.
     package static func reason(_ error: any Error, _ setting: String) -> String {
@@ -34,7 +34,7 @@ package struct ListenerError: Error, CustomStringConvertible {
     }
 }
 
-/// Accepts clients on one address and hands each of them over to one of the loops.
+/// Accepts clients on one address and hands them over to the loops.
 package final class Listener: Sendable {
     private static let backlog: Int32 = 4096
 
@@ -134,7 +134,7 @@ package final class PathLoops: Sendable {
         }
     }
 
-    /// Closes as many idle connections as `clearing` demands, spread over all loops. Then calls `done` on one of the
+    /// Closes up to an equal part of `clearing.count` idle connections on each loop. Then calls `done` on one of the
     /// loops with the number of closed connections.
     func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
         let share = (clearing.count + self.all.count - 1) / self.all.count
@@ -232,7 +232,7 @@ private final class Acceptor: ClientAcceptor {
     }
 
     func accepted(_ descriptor: Int32, from address: IPAddress) {
-        // Reserved before the next client is accepted, and so not on the connection's loop.
+        // Reserved here, not later on the connection's loop, so that the next `hasRoom` counts this client.
         self.gate.reserve()
         let now = NIODeadline.now()
         let client = AcceptedClient(
@@ -257,7 +257,7 @@ private final class Acceptor: ClientAcceptor {
     }
 
     func acceptingFailed() {
-        // No file descriptors are left. A pause avoids a busy loop.
+        // No file descriptors or kernel memory are left. A pause avoids a busy loop.
         self.parts.loops.ranOutOfFiles()
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.socket.resume() }
     }

@@ -2,8 +2,8 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// Renews assertions at half of their lifetime, at the end of a turn, so that no request waits for a signature.
-/// Confined to its loop.
+/// Renews assertions at half of their lifetime, at the end of a turn, so that no request waits for a renewal. Confined
+/// to its loop.
 ///
 /// A signature takes some 30 microseconds. The loop makes a few at a time and serves its connections in between. Old
 /// assertions are sent in the meantime.

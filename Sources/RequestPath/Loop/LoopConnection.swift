@@ -10,7 +10,7 @@ package protocol LoopConnection: AnyObject {
     /// True if a request or an unread answer is on the connection. Also true for a new connection, because its first
     /// request may still arrive.
     var isBusy: Bool { get }
-    /// The number of queued bytes that the client has not accepted.
+    /// The number of queued bytes that the system has not accepted.
     var unsentBytes: Int { get }
 
     /// Calls `body` with each request that has begun, and with idle exchanges. `body` must not end any of them.

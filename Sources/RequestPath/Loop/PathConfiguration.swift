@@ -182,8 +182,8 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// Returns the provider at which the host's user signs in. `nil` if none is configured. If an unknown user can
-    /// choose, prefers a provider that accepts no demands, because a demand could make the sign-in fail.
+    /// Returns the provider at which the host's user signs in. `nil` if none meets `require`. If several do, prefers
+    /// the session's, then one that accepts no demands, because a demand could make the sign-in fail.
     ///
     /// - Parameters:
     ///   - session: The session of the user. `nil` if it is not known who signs in.

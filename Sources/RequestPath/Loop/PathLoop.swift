@@ -181,7 +181,8 @@ package final class PathLoop: TurnEndTask {
         self.shortOfFilesUntil = self.now + .seconds(5)
     }
 
-    /// Frees spare heads and buffers after a burst. Keeps one head and one buffer per request since the last call.
+    /// Frees spare heads and buffers after a burst. Keeps at most one head and one buffer per request since the last
+    /// call.
     private func shrink() {
         let needed = Int(clamping: self.requestSequence &- self.requestsBeforeShrink)
         self.spareHeads.shrink(to: needed)
@@ -299,7 +300,7 @@ package final class PathLoop: TurnEndTask {
 
     /// Closes up to `count` idle connections without unsent bytes, starting with those that have been idle for longest.
     ///
-    /// - Parameter time: Only connections admitted before this time are closed.
+    /// - Parameter time: Only connections that have been idle since before this time are closed.
     /// - Returns: The number of closed connections.
     func closeLongestIdle(_ count: Int, admittedBefore time: NIODeadline) -> Int {
         var quiet: [(since: NIODeadline, connection: any LoopConnection)] = []
@@ -369,8 +370,8 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Reload
 
-    /// Applies a new configuration. Exchanges that have begun keep the old configuration. Connections to an app stay
-    /// open unless the way to reach the app has changed.
+    /// Applies a new configuration. Exchanges that have begun keep the old configuration. Connections to an app's
+    /// server stay open unless the server, its TLS or the app's `reuse` has changed.
     package func adopt(_ configuration: PathConfiguration) {
         self.readClocks()
         let former = self.configuration.targets
@@ -413,7 +414,7 @@ package final class PathLoop: TurnEndTask {
 
     /// Returns the connection pool of an app.
     ///
-    /// - Parameter index: The index of the app in `configuration`. An earlier configuration may have other apps.
+    /// - Parameter index: The index of the app in `configuration`. Its index in an earlier one may lead to another app.
     func pool(_ index: Int) -> any AppPool { self.pools[index] }
 
     // MARK: Reused objects

@@ -49,7 +49,7 @@ package final class PathMetricIDs: Sendable {
     fileprivate let upstreamStalled: [CounterID]
     /// `servers[upstream][server]`. Empty for an app with one server in the settings.
     private let servers: [[ServerMetricIDs]]
-    /// The label values of all servers.
+    /// The label values of the servers that scrapes show.
     private let serverNames: [[String]]
     /// The label values of the first server of each app.
     private let firstNames: [[String]]

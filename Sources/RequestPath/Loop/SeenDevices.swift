@@ -7,7 +7,8 @@ package struct PresentedDevice: Hashable, Sendable {
     package let address: IPAddress
 }
 
-/// The devices that a dry run of the live binding has reported. Each loop reports a device once.
+/// The devices that a dry run of the live binding has reported. Each loop reports a device once, until another device
+/// takes its slot.
 struct SeenDevices {
     /// The number of slots. A device whose slot another device has overwritten is reported again.
     private static let slots = 4096

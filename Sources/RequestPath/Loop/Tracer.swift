@@ -33,13 +33,14 @@ final class RequestTrace: TracedRequest {
     var span: UInt64 = 0
     /// The span of the last attempt to reach the app. It is the parent of the app's own spans.
     var appSpan: UInt64 = 0
-    /// The sender's span from `traceparent`. 0 if the trace begins here.
+    /// The sender's span from `traceparent`. 0 if the trace begins at the gateway.
     var parent: UInt64 = 0
     /// The trace context that an untrusted client has sent.
     var link: TraceContext?
     /// The `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
-    /// The attributes about the connection and the head. Most requests of a connection share them.
+    /// The attributes about the connection and the head. Most requests of a connection share those before
+    /// `connectionEnd`.
     private let words = SpanBuffer(capacity: 512)
     /// The ends of the client's address and of the attributes about the connection in `words`. 0 at first.
     private var clientEnd = 0
@@ -73,7 +74,7 @@ final class RequestTrace: TracedRequest {
 
     /// Prepares the object for another request.
     ///
-    /// - Parameter parent: The sender's span. 0 if the trace begins here.
+    /// - Parameter parent: The sender's span. 0 if the trace begins at the gateway.
     func reset(_ id: TraceID, span: UInt64, appSpan: UInt64, parent: UInt64) {
         self.id = id
         self.span = span
@@ -125,8 +126,8 @@ final class RequestTrace: TracedRequest {
         self.words.attribute("http.request.method_original", UnsafeRawBufferPointer(beginning))
     }
 
-    /// Returns whether the last request had this user agent and version. Also false if the recorded user agent was
-    /// changed.
+    /// Returns whether the last request had this user agent and version. Also false if the span's text of the user
+    /// agent differs, as for invalid UTF-8.
     @inline(__always)
     private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: SpanWords.Version) -> Bool {
         guard version == self.version, userAgent.count == self.userAgent.count else { return false }
@@ -270,7 +271,7 @@ package final class Tracer {
     /// Begins the trace of a request.
     ///
     /// - Parameters:
-    ///   - parent: The sender's span. 0 if the trace begins here.
+    ///   - parent: The sender's span. 0 if the trace begins at the gateway.
     ///   - peer: The peer of the connection.
     ///   - kept: The object of the connection's last recorded request, or `nil`. Set to the object of this request.
     @inline(__always)

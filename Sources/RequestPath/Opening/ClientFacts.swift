@@ -6,8 +6,8 @@ import Vocabulary
 package final class ClientFacts: Sendable {
     /// The members about the client in each access line of the connection.
     let logged: AccessMembers
-    /// The beginning of all request ids of the connection: the proxy's id of the connection. `nil` if there is no
-    /// usable id.
+    /// The beginning of all request ids of the connection, unless a request has a trusted `X-Request-Id`: the proxy's
+    /// id of the connection. `nil` if there is no usable id.
     let requestIDs: [UInt8]?
 
     /// The facts from the TLS handshake. `nil` if the client does not use TLS.

@@ -2,7 +2,8 @@ package import Settings
 
 /// The first message of a client's TLS handshake (RFC 8446 4.1.2), as far as it affects the choice of a certificate.
 ///
-/// The TLS library validates the bytes again. An error here can only affect the choice of the certificate.
+/// The TLS library validates the bytes again. An error here can only affect the choice of the certificate, or refuse a
+/// client.
 package struct ClientHello: Equatable, Sendable {
     package enum Reading: Equatable, Sendable {
         /// More bytes are needed.
@@ -11,7 +12,7 @@ package struct ClientHello: Equatable, Sendable {
         case plainHTTP
         /// The bytes do not begin a handshake.
         case foreign
-        /// The message is complete. `nil` if it is damaged or is not a client's first message.
+        /// The message is complete. `nil` if it is damaged, too long, or not a client's first message.
         case complete(ClientHello?)
     }
 

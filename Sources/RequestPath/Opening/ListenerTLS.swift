@@ -31,7 +31,7 @@ package final class ListenerTLS: Sendable {
 
     package let protocols: [ListenerProtocol]
     package let clientCertificates: ClientCertificates
-    /// True if the first certificate is used for names that no certificate contains.
+    /// True if names that no certificate contains get the first certificate, unless another is the default.
     private let takesAnyName: Bool
     /// Not a `Mutex`, because each handshake takes the lock and a `Mutex` asks the system for the thread's id.
     private let state: NIOLockedValueBox<State>
@@ -89,8 +89,9 @@ package final class ListenerTLS: Sendable {
         }
     }
 
-    /// Returns the choice for a client that sends `hello`, or `nil` if there is no certificate for the client. A
-    /// certificate that has expired since it was read is chosen only if no other certificate fits.
+    /// Returns the choice for a client that sends `hello`, or `nil` if there is no certificate for the client. A single
+    /// certificate is chosen for every client. A certificate that has expired since it was read is chosen only if no
+    /// other certificate fits.
     package func choice(for hello: ClientHello?, now: UnixTime) -> Choice? {
         let choices = self.state.withLockedValue { $0.choices }
         if choices.count == 1 { return choices[0] }
@@ -107,7 +108,8 @@ package final class ListenerTLS: Sendable {
         return Self.best(of: [[any], twins], for: hello, now: now)
     }
 
-    /// Returns the first certificate that the client can verify, ECDSA before RSA, or otherwise the first certificate.
+    /// Returns the first unexpired certificate that the client can verify, ECDSA before RSA, or otherwise the first
+    /// one.
     ///
     /// - Parameter groups: The groups of certificates in order of preference.
     private static func best(of groups: [[Choice]], for hello: ClientHello?, now: UnixTime) -> Choice? {

@@ -20,7 +20,7 @@ struct ServerFlight: Equatable {
             switch kind {
             case 22: self.readMessages(record)
             case 21: break
-            // In TLS 1.3, a ChangeCipherSpec has no meaning. It follows a HelloRetryRequest (RFC 8446 D.4).
+            // In TLS 1.3, a ChangeCipherSpec has no meaning. It may come before the ServerHello (RFC 8446 D.4).
             case 20 where self.isTLS13: break
             // A ChangeCipherSpec or encrypted data ends the part that is read.
             default: self.isEncrypted = true

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Decodes a chunked body (RFC 9112 7.1) and reads each byte once. Extensions are dropped.
+/// Decodes a chunked body (RFC 9112 7.1). Extensions are dropped.
 package struct ChunkedDecoder: Sendable, Equatable {
     package enum Step: Equatable {
         /// The next `count` bytes are framing and are consumed.

@@ -49,7 +49,7 @@ package struct ClientAddressRule: Sendable {
         return last
     }
 
-    /// Returns the right-most address in the forwarding fields of `head` that is not a trusted proxy.
+    /// Returns the client's address from the fields of `head`, by the rules of `client(peer:values:)`.
     package func client(of head: RequestHead, _ base: Bytes, peer: IPAddress) -> IPAddress {
         let role: FieldRole = self.header == .xForwardedFor ? .forwardedFor : .forwarded
         var values: [UnsafeBufferPointer<UInt8>] = []

@@ -4,7 +4,7 @@ import Endpoints
 import Glibc
 #endif
 
-/// The meaning of a field for the gateway. A field that the gateway does not know is `other` and is forwarded.
+/// The meaning of a field for the gateway. A field that the gateway does not know is `other`.
 package enum FieldRole: UInt8, Sendable {
     case other = 0
     // Framing and routing.
@@ -17,7 +17,8 @@ package enum FieldRole: UInt8, Sendable {
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
     // What a page's script says about the request (`ScriptField`).
     case script
-    // What a trusted proxy says about the client. The gateway always replaces these fields with its own.
+    // What a trusted proxy says about the client. These fields are always removed. The gateway sends its own, except
+    // `Forwarded`.
     case forwardedFor, forwarded, requestID
     // The request arrived before the TLS handshake had ended, so it may be a replay (RFC 8470 5.1).
     case earlyData
@@ -37,7 +38,7 @@ package enum FieldRole: UInt8, Sendable {
     case destination, condition
     // An identity or forwarding field in any spelling. The client's field is always removed.
     case managed
-    // In responses only.
+    // In responses, and `contentType` also in requests.
     case location, setCookie, cacheControl, vary, authenticate, contentType
     // Cache lifetimes that apply to shared caches only.
     case sharedCacheControl
@@ -238,7 +239,8 @@ package final class FieldNames: @unchecked Sendable {
     @inline(__always)
     private static func startBit(_ byte: UInt8) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: (byte | 0x20) & 63) }
 
-    /// Returns the role of a name in any spelling. Used for single names (as in `Connection`), not for every field.
+    /// Returns the role of a name in any spelling, or `other` if it is longer than `longestName`. Used for single names
+    /// (as in `Connection`), not for every field.
     package func role(of name: UnsafeBufferPointer<UInt8>) -> FieldRole {
         guard name.count <= Self.longestName else { return .other }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in

@@ -79,14 +79,14 @@ package enum BodyFraming: Equatable, Sendable {
 package final class RequestHead {
     package var fields: FieldLines
     package var method = Slice.empty
-    /// The origin-form part of the request target as sent: path and query.
+    /// The origin-form part of the request target as sent: path and query, or `*`.
     package var target = Slice.empty
     /// The path without the query.
     package var path = Slice.empty
     /// The query without its `?`. Empty if there is no query.
     package var query = Slice.empty
     package var hasQuery = false
-    /// The validated value of `Host`.
+    /// The validated value of `Host`. If `Host` is missing (HTTP/1.0), the target's authority, or empty.
     package var authority = Slice.empty
     package var minorVersion = 1
     /// The length of the head including the empty line, which is the offset of the body.

@@ -1,4 +1,4 @@
-/// The id of a request: 32 hexadecimal digits, unique in this process by `sequence` and everywhere by `seed`.
+/// The id of a request: 32 hexadecimal digits, unique on its loop by `sequence` and everywhere by `seed`.
 package struct RequestID: Sendable, Hashable {
     package var seed: UInt64
     package var sequence: UInt64

@@ -405,8 +405,8 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Removes a field that `Connection` names. Rejects the request if the gateway interprets or sets the field.
-    /// Otherwise, the app might drop the gateway's value (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    /// Removes a field that `Connection` names. Rejects the request if the gateway interprets or sets the field, unless
+    /// it belongs to a trace, because the app might drop the gateway's value (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
     private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
         for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)

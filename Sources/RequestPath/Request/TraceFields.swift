@@ -5,7 +5,8 @@ package enum TraceFields {
     /// The maximum length of a `tracestate` that a span adopts (W3C Trace Context 3.3.1.5).
     static let longestState = 512
 
-    /// Returns the value of `traceparent`. `nil` if the head has none or several (W3C Trace Context 3.2.1).
+    /// Returns the value of `traceparent`. `nil` if the head has none or several (W3C Trace Context 3.2.1), or if
+    /// `Connection` names the field.
     @inline(__always)
     static func parent(of head: RequestHead) -> Slice? {
         guard let first = head.line(.traceParent) else { return nil }

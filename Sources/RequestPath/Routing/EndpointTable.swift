@@ -2,7 +2,8 @@ package import Endpoints
 package import Settings
 package import Vocabulary
 
-/// The gateway's own endpoints by host and path. They take precedence over the routes of the host.
+/// The gateway's own endpoints by host and path. They take precedence over the routes of the host, except those in
+/// `portals`.
 package struct EndpointTable: Sendable {
     /// The error for an endpoint that forwards to an unknown upstream.
     package struct UnknownUpstream: Error, Sendable, CustomStringConvertible {

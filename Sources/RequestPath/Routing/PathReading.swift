@@ -22,7 +22,7 @@ package struct PathReading {
     /// Whether the path belongs to the gateway on every host: `/.sallyport` and all paths below it.
     package let isReserved: Bool
 
-    /// Whether the reading equals the path, byte for byte.
+    /// Whether the reading is the received path itself, not a copy.
     package var isRaw: Bool { self.raw.baseAddress == self.bytes.baseAddress }
 
     /// Whether the path contains `%2F` (`allow_encoded_slashes`).
@@ -103,7 +103,7 @@ package struct PathReading {
         if let reason = inspection.refusal(raw, output) { return .refused(reason) }
         let habits = inspection.habits
         var bytes = raw
-        // Trailing dots and spaces alone do not change the reading.
+        // Colons and trailing dots alone do not change the reading.
         if !habits.isDisjoint(with: .reading) {
             let count = PathHabits.reading.read(raw, into: output)
             bytes = UnsafeBufferPointer(start: output, count: count)

@@ -108,7 +108,7 @@ package final class RouteTable: Sendable {
     /// Returns the route of a request, chosen before any credential is read.
     ///
     /// The most specific pattern wins: literal before `*` before `**`, and longer literal prefixes first. Among routes
-    /// with equal patterns, a route that names the method wins. If no route accepts the method, the result is 405.
+    /// with equal patterns, a route that names the method wins. If none of them accepts the method, the result is 405.
     ///
     /// - Parameters:
     ///   - rawPath: The path as received, without the query.

@@ -100,7 +100,8 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Reports two routes that accept a common request. This is an error because the order of routes has no effect.
+    /// Reports two routes with equal paths whose methods overlap (`MethodSet.overlaps`). This is an error because the
+    /// order of routes has no effect.
     private mutating func checkReachability(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [RouteEntry]] = [:]
         for (pattern, route) in routes {
@@ -112,8 +113,8 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Reports two routes whose paths are equal to an app that ignores letter case or the composition of letters.
-    /// Requests for the weaker route would be rejected.
+    /// Reports two routes with different demands whose paths are equal to an app that ignores letter case or the
+    /// composition of letters. Requests for the weaker route would be rejected.
     private mutating func checkLetters(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [Route]] = [:]
         for route in routes {

@@ -1,6 +1,7 @@
 package import NIOCore
 
-/// Measures how fast a client reads and sends in one exchange. Used while all connections of an app are in use.
+/// Measures how fast a client reads and sends in one exchange. Used while many requests to the app are in flight
+/// (`AppPool.isCrowded`).
 package struct ClientPace: Equatable, Sendable {
     /// The number of bytes that a client has to read or send within `patience`. Fewer bytes are no progress.
     static let progress = 1024

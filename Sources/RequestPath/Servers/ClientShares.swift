@@ -28,8 +28,8 @@ package struct Requester: Hashable, Sendable {
     }
 }
 
-/// The numbers of requests in flight to an app on one loop, by address and by session. No address and no session may
-/// exceed its share (`ShareRule`) of the app's streams.
+/// The numbers of requests in flight to an app on one loop, by address and by session. No session may exceed its share
+/// (`ShareRule`) of the app's streams, and an address only for sessions with few requests (`isCrowdedOut`).
 ///
 /// Requests are counted only while enough are in flight that a client could exceed its share (`begin`, `stop`).
 package struct ClientShares: Sendable {

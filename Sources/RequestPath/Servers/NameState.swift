@@ -17,7 +17,7 @@ package struct NameState {
         case none
         /// The name has other addresses than before, or has addresses for the first time.
         case moved(to: [SocketAddress], gone: [SocketAddress])
-        /// The name can no longer be resolved. Reported once until a lookup succeeds.
+        /// The name cannot be resolved. Reported once until a lookup succeeds.
         case failed(cause: String)
         /// The name can be resolved again and has the same addresses as before.
         case recovered
@@ -112,7 +112,7 @@ package struct NameState {
     }
 }
 
-/// A change of a server's name, for the operator.
+/// The result of a lookup of a server's name, for the operator.
 package struct NameNotice: Sendable {
     /// The app's name in the settings.
     package let upstream: String

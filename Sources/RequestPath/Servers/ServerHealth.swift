@@ -98,7 +98,8 @@ package struct ServerHealth {
         }
     }
 
-    /// Ejects the server. The time until its probe grows with each ejection.
+    /// Ejects the server. The time until its probe grows with each ejection, until the server has served for
+    /// `longestPause`.
     ///
     /// - Parameter percent: A random part to add, 0 to 19 percent, so that loops and gateways do not probe at once.
     package mutating func leave(now: NIODeadline, percent: Int) {

@@ -148,7 +148,7 @@ package struct ServerRoster {
 
     // MARK: The share
 
-    /// Increases the share of a server that has come back. The first call gives it a tenth.
+    /// Increases the share of a server that has come back (`ServerLoad.grow`).
     package mutating func grow(_ place: Int, now: NIODeadline, period: Duration?) {
         guard let since = self.entries[place].growsSince else { return }
         let isGrowing = self.loads[place].grow(now - since, of: period.map { TimeAmount($0) })

@@ -223,7 +223,8 @@ package final class UpstreamServer: Sendable {
     /// - Parameters:
     ///   - patience: The longest time for which requests wait for one lookup.
     ///   - then: Called on another thread, with no addresses if none exist.
-    /// - Returns: False if there is no name, or its lookup has failed or takes too long. `then` is not called.
+    /// - Returns: False if there is no name, or its lookup has failed or takes too long. In these cases, `then` is not
+    ///   called.
     func resolveFirst(now: NIODeadline, patience: TimeAmount, _ then: @escaping @Sendable (Addresses) -> Void)
         -> Bool
     {
@@ -282,8 +283,7 @@ package struct AppNames: Sendable {
     }
 }
 
-/// What the loops share about the health of a server: ejections, answers after an ejection, and the results of health
-/// checks.
+/// What the loops share about the health of a server: ejections and their ends, and the results of health checks.
 package final class ServerNews: Sendable {
     private struct State {
         /// The number of loops that have ejected the server.
@@ -297,7 +297,7 @@ package final class ServerNews: Sendable {
 
     package init() {}
 
-    /// Whether a loop has ejected the server, and no such loop has got an answer since.
+    /// Whether a loop has ejected the server, and no such loop has found it back since.
     package var isOut: Bool { self.state.withLock { $0.isOut } }
 
     /// Whether health checks find the server down (`HealthSettings`).
@@ -315,7 +315,8 @@ package final class ServerNews: Sendable {
         }
     }
 
-    /// Called when the server has answered a loop that had ejected it. Returns true if the operator is to be notified.
+    /// Called when a loop that had ejected the server has found it back. Returns true if the operator is to be
+    /// notified.
     package func returns(now: NIODeadline) -> Bool {
         self.state.withLock { state in
             state.loops -= 1
@@ -334,7 +335,8 @@ package final class ServerNews: Sendable {
         }
     }
 
-    /// Called by the loop that runs the health checks. Returns true if the operator is to be notified.
+    /// Called when health checks have decided, or with false once the server has no checks. Returns true if the
+    /// operator is to be notified.
     package func found(isDown: Bool) -> Bool {
         self.state.withLock { state in
             defer { state.isDown = isDown }

@@ -30,7 +30,7 @@ package final class UpstreamTarget: Sendable {
     /// - Parameters:
     ///   - former: The app's earlier target. With unchanged TLS, its unchanged servers are kept.
     ///   - names: How the names of the servers are resolved.
-    /// - Throws: An error that names the first unusable TLS file.
+    /// - Throws: An error that names the unusable TLS file, or says why TLS cannot be set up.
     package init(
         _ settings: UpstreamSettings,
         keeping former: UpstreamTarget? = nil,
@@ -88,8 +88,8 @@ package final class UpstreamTarget: Sendable {
     /// Reads the TLS files again if they were replaced, and outdates connections made with earlier files. Blocks.
     ///
     /// - Returns: True if new files are used now.
-    /// - Throws: An error that names the first unusable TLS file. The earlier files stay in use, and the next call
-    ///   tries again.
+    /// - Throws: An error that names the unusable TLS file, or says why TLS cannot be set up. The earlier files stay in
+    ///   use, and the next call tries again.
     package func renewTLS() throws(UpstreamTLSError) -> Bool {
         let marks = UpstreamTLS.files(self.settings).map { FileMark($0) }
         guard marks != self.security.withLock({ $0.marks }) else { return false }
@@ -107,7 +107,7 @@ package final class UpstreamTarget: Sendable {
     /// Returns a target for the settings: one of `former` if its settings and files are equal, otherwise a new one.
     /// Targets and servers that stay keep their connections.
     ///
-    /// - Throws: An error that names the first unusable TLS file.
+    /// - Throws: An error that names the unusable TLS file, or says why TLS cannot be set up.
     package static func make(
         _ settings: UpstreamSettings,
         keeping former: [UpstreamTarget],

@@ -6,7 +6,7 @@ import Vocabulary
 /// An app's streams on one event loop: how many are in use, whose requests use them, and which requests wait for one.
 /// Belongs to the `ServerGroup` of the app.
 final class AppRoom {
-    /// A connect that was begun for a request. The request may end before the connection is ready.
+    /// A request's wait for a new connection. The request may end before the connection is ready.
     final class Attempt {
         let client: any StreamWaiter
         /// The number of the exchange that needs the connection.
@@ -15,7 +15,7 @@ final class AppRoom {
         let group: ServerGroup?
         /// When the first connect for the request began, at any server.
         let begun: NIODeadline
-        /// When this connect began.
+        /// When this wait began.
         let since = NIODeadline.now()
         /// Whether another server remains that has not failed for the request.
         let hasOthers: Bool
@@ -51,7 +51,8 @@ final class AppRoom {
         var begun: NIODeadline?
     }
 
-    /// The maximum number of requests that one sweep ends, so that the loop can serve others.
+    /// The maximum number of requests that one sweep ends to serve other clients. As many again may end to serve their
+    /// own clients' waiting requests.
     private static let mostEnded = 64
 
     private let loop: PathLoop

@@ -3,8 +3,8 @@ package import NIOCore
 /// Decides when connections to one server are opened, no faster than it accepts them. Has no sockets and no clock.
 ///
 /// A server with a full accept queue drops further SYNs, and the system repeats a lost SYN only after a second (RFC
-/// 6298). Therefore, only a few connects may be pending at first. Each success adds one. A connect that hangs halves
-/// the number:
+/// 6298). Therefore, only a few connects may be pending at first. Successes raise the number. A connect that hangs
+/// halves it:
 ///
 /// ```
 ///   pending ────── connected ────▶ window + 1
@@ -136,7 +136,7 @@ package struct ConnectPace {
     /// Called when a connect has failed for another reason, such as a timeout.
     package mutating func failed(_ number: Int) { _ = self.end(number) }
 
-    /// Called when the server has closed a connection while requests wait for a connection. A server that serves one
+    /// Called when a connection to the server has closed while requests wait for one. A server that serves one
     /// connection at a time can now accept the next one.
     package mutating func freed() {
         if self.credits < self.tries.count { self.credits += 1 }
@@ -163,7 +163,8 @@ package struct ConnectPace {
         self.patience = min(self.patience * 2, Self.longestPatience)
     }
 
-    /// Ends the connects that no request needs. Keeps up to `wanted` late connects and up to `wanted` others.
+    /// Ends the connects that no request needs. Keeps accepted connects, up to `wanted` late ones and up to `wanted`
+    /// others.
     ///
     /// - Returns: The numbers of the ended connects.
     package mutating func endSurplus(for wanted: Int) -> [Int] {

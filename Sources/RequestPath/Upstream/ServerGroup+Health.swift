@@ -3,7 +3,7 @@ import Settings
 
 /// Decides which servers are in use, by the loop's requests and health checks. An app's only server is always in use.
 extension ServerGroup {
-    /// Called with the status of each answer.
+    /// Called with the status of an answer, unless `ServerPool.countsOnly` has counted it.
     func answered(_ pool: ServerPool, _ status: Int) {
         guard let place = self.place(of: pool) else { return }
         self.count(status, place)

@@ -36,7 +36,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     /// The members' health and shares, in the order of `members`.
     var roster: ServerRoster
     var budget = RetryBudget()
-    /// The number of connections to all servers.
+    /// The number of connections and pending connects to all servers.
     private var open = 0
     /// The number of streams in use, the clients that use them, and the queue.
     let room: AppRoom

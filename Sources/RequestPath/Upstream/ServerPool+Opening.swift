@@ -32,10 +32,10 @@ extension ServerPool {
     /// Connects to the first address that answers, with TLS if the app uses it.
     ///
     /// - Parameters:
-    ///   - timeout: The time limit for each address, including TLS.
+    ///   - timeout: The time limit for each address. TLS gets the rest of this time, at least a quarter.
     ///   - accepted: Called when the server has accepted the connection and TLS begins.
-    ///   - then: Called once, after this function has returned. It is not called if the returned race is cancelled
-    ///     before the server has accepted the connection.
+    ///   - then: Called once, after this function has returned unless `addresses` is empty. It is not called if the
+    ///     returned race is cancelled before the server has accepted the connection.
     @discardableResult
     func connectStream(
         _ addresses: [SocketAddress],

@@ -188,7 +188,7 @@ package final class ServerPool: TurnEndTask {
         }
     }
 
-    /// Closes the connection that has been idle for the longest time.
+    /// Closes the idle connection that would be used last: a doubtful one, or the one that has been idle longest.
     func closeOldestIdle() {
         if !self.idle.isEmpty { self.closeIdle(at: 0) }
     }

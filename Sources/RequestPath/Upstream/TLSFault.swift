@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// The reason why a TLS handshake with an app failed, for the operator.
 package struct TLSFault: Error, Equatable, CustomStringConvertible {
-    /// The fault and the setting that may fix it, in one sentence.
+    /// The fault in one sentence, with the setting that may fix it, if any.
     package let description: String
 
     /// The handshake took longer than its timeout.

@@ -72,7 +72,8 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
         self.onHandshake.take()?(false)
     }
 
-    /// Records the fault. Bytes may be missing after a reset, or if the app closed without close_notify.
+    /// Records the fault. The stream closes as unclean, because bytes may be missing after a reset or without
+    /// close_notify.
     override func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if self.fault == nil {
             let tls = try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)

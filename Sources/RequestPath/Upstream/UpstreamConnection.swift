@@ -49,7 +49,8 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private var lastOutput = OutputWatch()
     /// Whether the request's head was sent.
     package private(set) var hasSent = false
-    /// True once a byte of the answer has arrived. From then on, the request is not retried.
+    /// True once a byte of the answer has arrived. From then on, only the answer's status can cause a retry
+    /// (`beginAnswer`).
     package private(set) var hasAnswered = false
     /// The requests that may use the connection.
     private(set) var owner = ServerPool.Owner.anybody
@@ -231,8 +232,8 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         }
     }
 
-    /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
-    /// and the next client must not get them.
+    /// Closes the connection, because bytes arrived before the request was sent. They may belong to an earlier
+    /// exchange, and the next client must not get them.
     private func refuseUnasked() {
         self.pool.room.countUnasked()
         let receiver = self.receiver
