@@ -29,7 +29,7 @@ extension IPAddress {
     /// - NAT64 (`64:ff9b::/96`): the embedded IPv4 address of the client (RFC 6052 2.1).
     /// - Teredo: `2001::/32` followed by the IPv4 address of the client's NAT (RFC 4380 4). The client can vary all
     ///   other bits. The result stays an IPv6 address, because anyone can run a relay and invent an IPv4 address.
-    /// - Other addresses are unchanged. 6to4 has a /48 for each IPv4 address (RFC 3056 2).
+    /// - Other addresses are unchanged, even those of 6to4, where each IPv4 address has its own /48 (RFC 3056 2).
     package var client: IPAddress {
         if self.isV4 { return self }
         let embedded = UInt32(truncatingIfNeeded: self.bits)

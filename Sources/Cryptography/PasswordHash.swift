@@ -11,7 +11,8 @@ package enum PasswordHash {
         return Scrypt.verify(password: password, encoded: encoded)
     }
 
-    /// Returns a hash that no password matches, with the kind and cost of `encoded`.
+    /// Returns a hash that no password matches, with the kind and cost of `encoded`. If `encoded` is malformed, the
+    /// result is a scrypt hash with the cost of the gateway's own hashes.
     ///
     /// For an unknown user, callers verify the password against this hash, so that the time of the answer does not
     /// reveal which users exist.

@@ -22,13 +22,15 @@ package enum Scrypt {
         return EncodedHash(cost: .standard, salt: salt, hash: hash).encoded
     }
 
-    /// Returns true if `encoded` can be verified: it has one of the two forms, N is a power of two, one pass needs 1
-    /// MiB to 256 MiB (all passes at most 1 GiB), the salt has 8 to 128 bytes and the hash 32 to 128 bytes.
+    /// Returns true if `encoded` can be verified: it has one of the two forms and at most 512 bytes, N is a power of
+    /// two, r and p are at most 64, one pass needs 1 MiB to 256 MiB (all passes at most 1 GiB), the salt has 8 to 128
+    /// bytes and the hash 32 to 128 bytes.
     package static func isWellFormed(_ encoded: Secret) -> Bool {
         EncodedHash(encoded) != nil
     }
 
-    /// Returns a hash that no password matches, with the cost of `encoded`.
+    /// Returns a hash that no password matches, with the cost of `encoded`. If `encoded` is malformed, the
+    /// hash has the cost of `hash(password:)`.
     package static func decoy(like encoded: Secret) -> Secret {
         let cost = EncodedHash(encoded)?.cost ?? .standard
         return EncodedHash(cost: cost, salt: Random.bytes(16), hash: Random.bytes(32)).encoded

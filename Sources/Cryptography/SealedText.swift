@@ -4,8 +4,8 @@ package import Vocabulary
 extension SealingKeyRing {
     /// Seals a version byte and the output of `write` for a place, and returns the result in base64url.
     ///
-    /// - Parameter place: The purpose of the text, and where it is valid. Must not begin with `sp:`, like the places of
-    ///   records.
+    /// - Parameter place: The purpose of the text, and where it is valid. Must not begin with `sp:`, because the places
+    ///   of records do.
     package func sealText(
         version: UInt8,
         for place: String,

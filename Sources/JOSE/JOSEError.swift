@@ -6,7 +6,7 @@ package struct JOSEError: Error, Sendable, Hashable {
         case invalid
         /// The key did not make the signature or HMAC.
         case signature
-        /// No key of the set has the header's `kid` and fits its `alg`. The issuer may have published a new key.
+        /// No key of the set has the header's `kid`, if it has one, and fits its `alg`. The issuer may have a new key.
         case unknownKey
         /// No known key has signed the token. The key may be new, but the issuer cannot be asked for it now.
         case unsought
@@ -19,7 +19,7 @@ package struct JOSEError: Error, Sendable, Hashable {
     }
 
     package var kind: Kind
-    /// The failed check, for logs. It contains no part of the token.
+    /// The failed check, for logs. It contains no part of the token except the name of its algorithm.
     package var detail: String
 
     package init(_ detail: String, kind: Kind = .invalid) {

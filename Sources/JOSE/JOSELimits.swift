@@ -1,4 +1,4 @@
-/// The limits of accepted sizes. Larger inputs are rejected before they are read.
+/// The limits of accepted sizes. Larger inputs are rejected.
 package enum JOSELimits {
     /// The maximum size in bytes of a token in compact form. An id_token with the groups of a large company has tens of
     /// kilobytes. Access tokens must fit into a header field and have a separate limit.

@@ -15,7 +15,7 @@ struct JWKMembers {
 
     subscript(name: String) -> JSONValue? { self.members[name] }
 
-    /// Returns the text of a member; `nil` if it is missing.
+    /// Returns the text of a member; `nil` if it is missing or not a string.
     func text(_ name: String) -> String? { self.members[name]?.string }
 
     /// Rejects a key that is not for verifying signatures (RFC 7517 4.2, 4.3).

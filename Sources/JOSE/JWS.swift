@@ -135,7 +135,7 @@ struct UnverifiedToken {
             $0.algorithms.contains(algorithm) && seen.insert($0.thumbprint).inserted
         }
         guard !fitting.isEmpty else {
-            // The issuer may have added a key with this `kid` since.
+            // The issuer may have added a fitting key since, so the error is `unknownKey`.
             throw JOSEError(
                 named == nil ? "no key of the set fits the token" : "\(algorithm.rawValue) does not fit the key",
                 kind: .unknownKey

@@ -24,8 +24,8 @@ package final class JWTClaims: Sendable {
     /// Reads a JSON object. A claim that is null is treated as missing. A claim of the wrong type is rejected, and so
     /// is a time that is negative or after the year 9999.
     ///
-    /// - Parameter loneSurrogates: If lone surrogates are replaced by U+FFFD, claims that identify users, sessions or
-    ///   tokens must not contain U+FFFD.
+    /// - Parameter loneSurrogates: If lone surrogates are replaced by U+FFFD, a token with U+FFFD in `iss`, `sub`,
+    ///   `aud`, `jti`, `nonce` or `sid` is rejected.
     package init(_ payload: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard
             let value = JSONText.decode(payload, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates),

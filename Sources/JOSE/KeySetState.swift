@@ -74,7 +74,7 @@ struct KeySetState {
         if hasFetched { return .use(best, isFinal: self.failures == 0) }
         if self.isFetching { return .join }
         if self.isCurrent(now) {
-            // The set is valid, but the key is missing: the issuer may have published it since.
+            // The set is valid, but does not meet the need: the issuer may have published a new key since.
             guard self.maySeek(now) else { return .use(best, isFinal: false) }
             if self.soughtAt.count == Self.mostSeeks { self.soughtAt.removeFirst() }
             self.soughtAt.append(now)
@@ -100,7 +100,7 @@ struct KeySetState {
         self.isFetching = false
     }
 
-    /// Returns whether a fetch for a key that is not in the set is running or may begin.
+    /// Returns whether a fetch is running, or a fetch for a key that is not in the set may begin.
     func isSeekable(_ now: UnixTime) -> Bool { self.isFetching || self.maySeek(now) }
 
     private func maySeek(_ now: UnixTime) -> Bool {
@@ -109,8 +109,8 @@ struct KeySetState {
         return now.since(first) >= Self.coolDown
     }
 
-    /// Returns whether the set can be used without a fetch: it is young, or a fetch within the last `maxAge` has shown
-    /// that the issuer cannot be reached.
+    /// Returns whether the set can be used without a fetch: it is young, or it is at most `maxStale` old and a fetch
+    /// within the last `maxAge` has shown that the issuer cannot be reached.
     private func isCurrent(_ now: UnixTime) -> Bool {
         guard self.set != nil else { return false }
         let age = now.since(self.readAt)

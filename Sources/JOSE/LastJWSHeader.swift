@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Reads headers and keeps the last one. All tokens of an issuer have equal headers until its key changes.
+/// Reads headers and keeps the last one. An issuer's tokens usually have equal headers until its key changes.
 final class LastJWSHeader: Sendable {
     private struct Read: Sendable {
         let text: [UInt8]

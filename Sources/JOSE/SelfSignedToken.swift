@@ -9,7 +9,7 @@ package struct SelfSignedToken: Sendable {
         package let key: JWK
     }
 
-    /// The base64url text of the header. All tokens of a sender have equal headers until its key changes.
+    /// The base64url text of the header. A sender's tokens usually have equal headers until its key changes.
     package let headerText: ArraySlice<UInt8>
     /// The content of the header.
     package let head: Head

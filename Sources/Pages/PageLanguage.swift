@@ -97,7 +97,7 @@ package struct PageLanguage: Sendable, Equatable {
         return names
     }
 
-    /// Replaces each placeholder once. Values may therefore contain braces.
+    /// Replaces the placeholders in one pass. Values may therefore contain braces.
     private static func filled(
         _ text: String,
         _ values: KeyValuePairs<String, String>,

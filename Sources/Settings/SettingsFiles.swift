@@ -18,7 +18,7 @@ package struct SettingsFiles: Sendable {
         }
     }
 
-    /// Returns the content of a file. Throws if the file has more than `limit` bytes.
+    /// Returns the content of a file. Throws if the file cannot be read or has more than `limit` bytes.
     let read: @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8]
     /// Whether a file can be opened.
     let isReadable: @Sendable (_ path: String) -> Bool
@@ -88,7 +88,7 @@ package struct SettingsFiles: Sendable {
         }
     }
 
-    /// Returns the type and permissions of a file; `nil` if the file does not exist.
+    /// Returns the type and permissions of a file; `nil`, with the reason in `errno`, if they cannot be read.
     private static func mode(of path: String) -> mode_t? {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_mode : nil

@@ -56,7 +56,7 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// All problems of the settings, in the order in which the values were written.
+/// Problems of the settings. `SettingsLoader.load` sorts them by line and column.
 package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
     /// The problems; never empty.
     package let problems: [SettingsProblem]

@@ -3,8 +3,8 @@ package import Vocabulary
 
 /// The facts in a client certificate (RFC 5280) that the gateway judges requests by.
 ///
-/// Made once per connection, after TLS has verified the issuer and the client's key; this class verifies nothing. All
-/// texts are printable ASCII, so fields and log lines can contain them.
+/// Made from a file, or once per connection after TLS has verified the issuer and the client's key. This class verifies
+/// nothing. All texts are printable ASCII, so fields and log lines can contain them.
 package final class ClientCertificate: Sendable {
     /// The SHA-256 of the certificate in DER. It is in `cnf.x5t#S256` of tokens bound to the certificate (RFC 8705
     /// 3.1).
@@ -21,7 +21,7 @@ package final class ClientCertificate: Sendable {
     /// The last second in which the certificate is valid.
     package let notAfter: UnixTime
 
-    /// The size limit of a certificate in bytes of DER, also in handshakes.
+    /// The size limit of a certificate in bytes of DER.
     package static let largest = 65_536
     /// The maximum length of subject and issuer in characters.
     package static let longestText = 4096
@@ -30,8 +30,8 @@ package final class ClientCertificate: Sendable {
     /// The maximum number of alternative names of the supported kinds.
     package static let mostNames = 256
 
-    /// Reads a certificate; `nil` if the bytes are not exactly one certificate, a limit is exceeded or a name is
-    /// unreadable. A certificate is never read in part, because it could be mistaken for another.
+    /// Reads a certificate; `nil` if the bytes are not exactly one certificate, a limit is exceeded, or the subject,
+    /// issuer or list of alternative names is unreadable. Single invalid alternative names are left out.
     package init?(der: [UInt8]) {
         guard der.count <= Self.largest, let read = CertificateHandle(der: der), let subject = read.subject,
             let issuer = read.issuer, let serial = read.serial, serial.utf8.count <= Self.longestSerial,
@@ -64,7 +64,7 @@ package final class ClientCertificate: Sendable {
         return names
     }
 
-    /// Returns the name; `nil` for other kinds of names, such as IP addresses.
+    /// Returns the name; `nil` if it is invalid (`CertificateName`) or of another kind, such as an IP address.
     private static func name(_ kind: Int32, _ value: [UInt8]) -> CertificateName? {
         switch kind {
         case GEN_DNS: CertificateName(.dns, value)

@@ -13,7 +13,7 @@ package final class PublicKey: Sendable {
     }
 
     /// Makes an RSA key from big-endian numbers. `nil` if the modulus is even, outside 2048 to 8192 bits or affected by
-    /// CVE-2017-15361, or if the exponent is even, below 3 or over 32 bits.
+    /// CVE-2017-15361, if the exponent is even, below 3 or over 32 bits, or if a number has leading zeros.
     package convenience init?(modulus: [UInt8], exponent: [UInt8]) {
         guard let first = modulus.first, let last = modulus.last, last & 1 == 1 else { return nil }
         let bits = modulus.count * 8 - first.leadingZeroBitCount

@@ -2,8 +2,8 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Judges DPoP proofs. The store remembers the id of each proof, so that no gateway of the deployment accepts it again.
-/// All gateways measure time by the store's clock.
+/// Judges DPoP proofs. The store remembers the id of each redeemed proof, so that no gateway of the deployment accepts
+/// it again. `now` is the time by the store's clock, which all gateways share.
 package final class DPoPGate: Sendable {
     private let judge: DPoPJudge
     private let nonces: DPoPNonces

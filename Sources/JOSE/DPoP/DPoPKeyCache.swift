@@ -1,5 +1,5 @@
-/// Caches the keys of verified proofs by the text of the header. All proofs of a client have equal headers. Confined to
-/// one event loop.
+/// Caches the keys of verified proofs by the text of the header. The proofs of a client usually have equal headers.
+/// Confined to one event loop.
 ///
 /// Used entries move to the young generation. When the young generation is full, it replaces the old one.
 package final class DPoPKeyCache {

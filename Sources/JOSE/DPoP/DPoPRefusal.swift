@@ -7,7 +7,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
     package let error: String
     /// A sentence for developers, without quotes or backslashes. It repeats no part of the request.
     package let description: String
-    /// The nonce for the answer's `DPoP-Nonce`, with which the client retries. `nil` if a retry does not help.
+    /// The nonce for the answer's `DPoP-Nonce`, with which the client retries; `nil` unless a nonce is requested.
     package let nonce: String?
 
     private init(_ reason: Reason, _ error: String, _ description: String, nonce: String? = nil) {

@@ -173,7 +173,7 @@ extension TextRule {
     /// The name of a trait, as in `identity.traits.<name>`.
     static let traitName = Self.word("trait", most: 64, signs: "-_")
 
-    /// The attribute of SCIM that is found again at sign-in.
+    /// The SCIM attribute by which a user who signs in is found among the users that SCIM created.
     static let scimAttribute = TextRule(
         "attribute",
         allowed: "externalId",

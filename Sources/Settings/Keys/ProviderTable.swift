@@ -14,7 +14,8 @@ extension Section {
         SettingsKey("http_proxy_file", .path(isSecret: true), "A file that contains http_proxy on one line."),
     ]
 
-    /// Returns the keys for the gateway's credentials. With `isOptional`, they default to the provider's values.
+    /// Returns the keys for the gateway's credentials. With `isOptional`, the provider's credentials are used if none
+    /// of these keys is written.
     static func clientKeys(
         id: String? = nil,
         secretFile: String? = nil,

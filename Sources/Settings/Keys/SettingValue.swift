@@ -2,7 +2,7 @@ import AddressIntelligence
 import Rules
 import Vocabulary
 
-/// A valid value. `SettingsBuilder` checks whether the value fits other values.
+/// A value that is valid for its key, or `invalid`. `SettingsBuilder` checks whether the value fits other values.
 enum SettingValue: Sendable {
     case boolean(Bool)
     case integer(Int)

@@ -68,7 +68,7 @@ package indirect enum SettingKind: Sendable {
     case text(TextRule)
     /// Text that is never shown.
     case secret(TextRule)
-    /// A file to read. The path of a secret file is shown only if it looks like a path, because it may be a secret.
+    /// A file to read. If `isSecret`, the text is shown only if it looks like a path: it may be the secret itself.
     case path(isSecret: Bool)
     /// A list. A single element may be written without brackets.
     case list(SettingKind)

@@ -215,7 +215,7 @@ extension TextRule {
             && text.utf8.first != 0x20 && text.utf8.last != 0x20
     }
 
-    /// The name of a cookie (RFC 6265 4.1.1) or of a query parameter.
+    /// A short name, e.g. of a cookie (RFC 6265 4.1.1) or a query parameter.
     static let token = Self.word("token", most: 64)
 
     /// A method of a route (RFC 9110 9.1). Methods are case-sensitive: `get` is rejected as a mistake for `GET`.

@@ -3,7 +3,7 @@ package import Vocabulary
 /// The clients of the settings file, and the check of changes that operators make to clients at run time.
 ///
 /// A change is checked by building all settings again with the changed clients. A client that would be invalid in the
-/// settings file is rejected.
+/// settings file is rejected, except that it may stop accepting tokens on routes that name it (`isAtRunTime`).
 package struct ClientBase: Sendable, CustomReflectable {
     /// A builder with the values of the settings file; `nil` without a file.
     private var builder: SettingsBuilder?

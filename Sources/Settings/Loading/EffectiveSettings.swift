@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The effective value of each key, for `check`.
+/// The written values and the defaults in effect, for `check`.
 enum EffectiveSettings {
     /// Returns the written values and the defaults, in the order of the reference.
     ///

@@ -42,7 +42,8 @@ struct EnvironmentOverlay {
         return Set(paths.flatMap { path in path.indices.map { path[...$0].joined(separator: ".") } })
     }
 
-    /// Applies every variable with the prefix `SALLYPORT_`. A variable replaces the value in the file.
+    /// Applies the variables that set a key. A variable replaces the value in the file. Reports unknown variables with
+    /// the prefix `SALLYPORT_`, and warns of service links (`ServiceLink`).
     mutating func apply(_ environment: [String: String], to tree: inout SettingsTree) {
         var links: [String] = []
         for (name, text) in environment.sorted(by: { $0.key < $1.key }) {

@@ -35,7 +35,7 @@ extension SettingsBuilder {
         return FixedUsersSettings(users)
     }
 
-    /// Warns if no host of the provider has endpoints, because the provider's users cannot sign in.
+    /// Warns if only hosts of other providers have endpoints, because this provider's users cannot sign in.
     fileprivate mutating func checkSignIn(at place: ProviderKind.Place) {
         if place.settings.hosts.contains(where: \.endpoints), !place.hosts.isEmpty,
             !place.hosts.contains(where: \.endpoints)

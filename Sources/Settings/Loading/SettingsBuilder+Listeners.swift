@@ -199,7 +199,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// If no listener requests certificates, warns of routes that require a certificate, and of `client_ca_file`.
+    /// If no listener for clients requests certificates, warns of routes that require a certificate. Also warns of
+    /// `client_ca_file`, unless a listener for operators requests certificates.
     mutating func checkCertificateDemands(_ settings: Settings) {
         guard !self.isPartial, settings.listen.allSatisfy({ $0.clientCertificates == .none }) else { return }
         if settings.tls?.clientAuthorities != nil, settings.management.allSatisfy({ $0.clientCertificates == .none }) {

@@ -2,7 +2,7 @@ import Pages
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Builds the design of the pages. All files are read now, because nobody should first see an error on a page.
+    /// Builds the design of the pages. All files are read now, so that errors in them are not first seen on a page.
     mutating func pages() -> PageDesign {
         guard let tree = self.tree.tree("pages") else { return .included }
         let folder = self.resolved(tree["templates_dir"]).map { $0.hasSuffix("/") ? $0 : $0 + "/" }

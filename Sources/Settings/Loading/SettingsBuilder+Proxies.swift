@@ -2,8 +2,9 @@ import AddressIntelligence
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Checks https hosts without TLS at the gateway if no setting names their TLS proxy: all clients appear to have
-    /// the proxy's address. Reports enforced bindings to addresses, otherwise only warns.
+    /// If https hosts have no TLS at the gateway and no setting names the proxy that terminates TLS, all clients appear
+    /// to have the proxy's address. Reports enforced device bindings. Only warns without them, if no proxy on this
+    /// machine or in a private network can connect, or with `--insecure-unnamed-proxy`.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)

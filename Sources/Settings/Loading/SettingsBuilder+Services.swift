@@ -3,7 +3,7 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: Identity
 
-    /// Fields that cannot carry an identity, because they frame a message, name its host or carry credentials.
+    /// Fields that cannot carry an identity, because HTTP, proxies or the gateway use them.
     private static let reservedFields: Set<String> = [
         "host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "te",
         "trailer",
@@ -116,7 +116,7 @@ extension SettingsBuilder {
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
     }
 
-    /// Reports bindings to networks if `asn` is missing, because they would reject every client.
+    /// Reports bindings to networks if `asn` is missing, because unknown networks never match.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
         var uses: [(tree: SettingsTree, name: String)] = []

@@ -62,7 +62,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Limits the batch size to the queue size, as OpenTelemetry's SDKs do. A larger batch size causes a warning.
+    /// Limits the batch size to the queue size, as OpenTelemetry's SDKs do. Warns if a larger batch size was set.
     private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
         guard telemetry.batchSize > telemetry.queueSize else { return }
         if let batch = tree["batch_size"] {

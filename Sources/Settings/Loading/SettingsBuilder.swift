@@ -2,7 +2,7 @@ import AddressIntelligence
 import Pages
 import Vocabulary
 
-/// Builds the settings from values that are valid by themselves, and checks that they fit together.
+/// Builds the settings from the values in `tree`, and checks that they fit together.
 struct SettingsBuilder {
     var tree: SettingsTree
     var files: SettingsFiles
@@ -18,7 +18,7 @@ struct SettingsBuilder {
     var environment: [String: String] = [:]
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
-    /// The apps in `upstreams`, and the apps that routes define by a URL.
+    /// The apps in `upstreams`, the apps that are written as a URL (`upstream`), and Kratos if it is configured.
     var upstreams: [UpstreamSettings] = []
 
     /// Builds the settings. They are meaningless if `problems` is not empty afterwards.
@@ -75,7 +75,7 @@ struct SettingsBuilder {
         return settings
     }
 
-    /// Whether a provider is called over the network.
+    /// Whether a provider may be called over the network.
     private var callsOthers: Bool {
         self.tree["native_social"] != nil || self.tree["providers"] != nil
             || self.tree.tree("provider")?.entries.contains { $0.name != "static" } == true
@@ -135,7 +135,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// Returns the path in a setting. A relative path begins at the directory of the settings file.
+    /// Returns the path in a setting. A relative path in a file begins at the directory of that file.
     func resolved(_ setting: Setting?) -> String? {
         guard let setting, case .text(let path) = setting.value else { return nil }
         guard !path.hasPrefix("/"), case .file(let file, _, _) = setting.origin, let slash = file.lastIndex(of: "/")

@@ -36,7 +36,8 @@ package struct LoadedSettings: Sendable {
     package var settings: Settings
     /// Sentences about facts that an operator should know but need not correct.
     package var warnings: [String]
-    /// Every key in the order of the reference, with secrets redacted. Computed on demand, only for `check`.
+    /// The written values and the defaults in effect, in the order of the reference, with secrets redacted. Computed on
+    /// demand, only for `check`.
     package var entries: [Entry] { self.entriesOfSettings(self.settings) }
     fileprivate let entriesOfSettings: @Sendable (Settings) -> [Entry]
     /// The clients of the settings file, and the check of changes that operators make to clients at run time.
@@ -72,7 +73,8 @@ package enum SettingsLoader {
     ///
     /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. The files are not
     ///   checked, and a gateway cannot run with the settings.
-    /// - Throws: All problems. No problem shows a secret.
+    /// - Throws: The problems. If the file cannot be read, only those of the file and of `SALLYPORT_*` variables. No
+    ///   problem shows a secret.
     package static func load(
         file: String?,
         environment: [String: String],

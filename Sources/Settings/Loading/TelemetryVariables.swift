@@ -98,7 +98,7 @@ struct TelemetryVariables {
         guard let (name, text) = self.first(variable.names),
             let kind = (Section.telemetry[variable.key] ?? Section.exporter[variable.key])?.kind
         else { return }
-        // A ratio is ignored if the sampler takes no ratio.
+        // A ratio is ignored if a sampler is set that takes no ratio.
         if variable.key == "ratio", let sampler = tree.setting(at: ["telemetry", "sampler"]).flatMap({ $0.value }),
             TelemetrySettings.Sampler.read(sampler)?.takesRatio != true
         {

@@ -83,7 +83,7 @@ struct YAMLDocument {
 }
 
 extension YAMLDocument {
-    /// Returns the path of the key at or above a line. Uses indentation alone, because the text is not valid YAML.
+    /// Returns the path of the key at or above a line. Uses indentation alone, because the text may not be valid YAML.
     static func keyPath(at row: Int, in lines: [[Unicode.Scalar]]) -> String {
         var path: [String] = []
         var indent = Int.max

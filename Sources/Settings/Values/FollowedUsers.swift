@@ -12,7 +12,8 @@ package enum UserConfirmation: String, Sendable {
 
 /// How the users of each client are followed (`refresh_token.provider`), for `sallyport check`.
 package struct FollowedUsers: Sendable {
-    /// One line for each client and each of its providers, such as `ios, users of okta: by refresh token`.
+    /// One line for each provider and kit of each client that keeps users signed in, such as
+    /// `ios, users of okta: by refresh token`.
     package private(set) var lines: [String] = []
     package private(set) var warnings: [String] = []
     /// The names of the providers whose users some client follows.
@@ -78,7 +79,8 @@ extension OpenIDSettings {
 
     package var confirmation: UserConfirmation {
         if self.isOffline { return .refreshToken }
-        // Keycloak, for example, issues refresh tokens without offline_access.
+        // Google issues refresh tokens only with `access_type: offline`. Other providers, such as Keycloak, may issue
+        // them without `offline_access`.
         if self.isGoogle { return self.userinfo == .off ? .unasked : .userinfo }
         return self.userinfo == .off ? .refreshTokenIfAny : .refreshTokenOrUserinfo
     }

@@ -11,7 +11,8 @@ package struct IntrospectionSettings: Sendable, Equatable {
     package var audienceClaim = AudienceClaim.audience
     /// The client ids at the provider whose refresh tokens are accepted. Empty if no refresh token is accepted.
     package var refreshTokenClients: [String] = []
-    /// The users who may sign in. Access tokens of others are valid for requests only, and their refresh tokens never.
+    /// The users who may sign in. Other users' access tokens are accepted for requests only, and their refresh tokens
+    /// are rejected.
     package var allow = AdmissionSettings()
     package var claims = ClaimSettings()
     /// The rule for the names of the provider's users.

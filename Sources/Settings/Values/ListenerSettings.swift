@@ -1,6 +1,6 @@
 package import AddressIntelligence
 
-/// An element of `listen`: an address, and the protocols that clients may use.
+/// A listener, such as an element of `listen`: an address, and the protocols that clients may use.
 package struct ListenerSettings: Sendable, Equatable {
     package var address: ListenAddress
     /// The kind of clients that the listener serves.

@@ -177,7 +177,7 @@ package struct RequirementSettings: Sendable, Hashable {
     }
 }
 
-/// The requirements of a route for the client's certificate. All of them must hold.
+/// The requirements for a certificate: a client's for a route, or a peer's for `authorization`. All of them must hold.
 package struct CertificateRequirement: Sendable, Hashable {
     /// The certificate must have one of these alternative names. Empty for any name.
     package var names: [CertificateName] = []

@@ -162,8 +162,9 @@ package struct Settings: Sendable, Equatable {
     }
 
     /// The issuer (`iss`) for the hosts of the first provider, or of this group. Hosts that are connected by common
-    /// providers have one issuer: the origin of the first host with endpoints and the most providers. Users of other
-    /// hosts may have an equal `sub`, so their issuer differs.
+    /// providers have one issuer: the origin of the first host with endpoints and the most providers, or of the first
+    /// host with a single name if none has endpoints. Users of other hosts may have an equal `sub`, so their issuer
+    /// differs.
     package var issuer: String {
         self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }

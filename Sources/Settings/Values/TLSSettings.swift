@@ -41,7 +41,7 @@ package struct TLSSettings: Sendable, Equatable {
         return renewed
     }
 
-    /// Whether a certificate covers the host of a URL.
+    /// Whether a certificate covers the host of a URL. True if the facts of a certificate are unknown.
     package func covers(_ host: String) -> Bool {
         self.certificates.contains { $0.facts?.covers(host) ?? true }
     }
