@@ -8,7 +8,7 @@ package import Vocabulary
 /// for other hosts. A sign-out in the browser ends the sessions on all hosts, but not the native session.
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
-    /// The longest life of a session.
+    /// More than the longest configurable lifetime of a session.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
     /// The maximum number of members. A further member ends the oldest one.

@@ -169,7 +169,7 @@ package struct Session: Sendable, Hashable {
     /// The SHA-256 of the client certificate that the token is bound to (RFC 8705 3.1); `nil` if it is not bound.
     @Rare package var certificateHash: Digest256?
     /// True if the sessions and tokens made from this session by a handoff outlive it (`enforce_cascade_revocation:
-    /// false`). Otherwise, the whole lineage ends with the session.
+    /// false`). Otherwise, `endReach` says what ends with it.
     package var endsAlone: Bool
     /// The subject of the person who acts for the user, by a delegated transfer token (`act`, RFC 8693 4.1). `nil` if
     /// nobody does.

@@ -10,7 +10,7 @@ package import Vocabulary
 /// same token again.
 package struct SuccessorToken: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "z")) }
-    /// The longest life of a session.
+    /// More than the longest configurable lifetime of a session.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
     /// The time for which the former token remains valid. The browser may have sent requests with the former token

@@ -42,8 +42,8 @@ package struct TokenKind: Sendable, Hashable {
     package static var hostTicket: TokenKind { TokenKind(prefix: "sph_", record: .hostTicket) }
 }
 
-/// All sessions, tokens and codes that came from one sign-in and end together. A random tag identifies the lineage and
-/// selects the hash slot of all its records.
+/// All sessions, tokens and codes that came from one sign-in and end together. A tag identifies the lineage and selects
+/// the hash slot of all its records.
 package struct Lineage: Sendable, Hashable {
     /// The tag: ten base64url characters.
     package let tag: String

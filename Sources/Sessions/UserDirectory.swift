@@ -12,7 +12,7 @@ package protocol UserDirectory: Sendable {
     func update(of session: Session) -> Session?
 
     /// Reports whether the user's password changed while the sign-in was checking it. Asked once for each sign-in,
-    /// after the session was written. The change must show here before sessions of the former password are ended.
+    /// after the session was written. This must report the change before sessions of the former password are ended.
     func hasFormerPassword(_ session: Session) -> Bool
 
     /// Returns why the session is treated as ended: `session.user_gone` or `session.client_gone`. `nil` if the session

@@ -1,9 +1,8 @@
 /// Decides when a loop may connect to Redis again. The value has no clock and no random numbers of its own.
 ///
 /// The breaker is closed while a connection is usable. A lost connection opens it: commands fail at once, and after a
-/// pause one probe may connect. The pause doubles with each failure, from 20 ms to half a second. Only an answered
-/// command resets the pause, because a server that accepts connections but answers nothing must not be probed without
-/// pause.
+/// pause one probe may connect. The pause doubles with each failure, from 20 ms to half a second. Only `answered`
+/// resets the pause, because a server that accepts connections but answers nothing must not be probed without pause.
 package struct CircuitBreaker: Sendable, Hashable {
     package enum State: Sendable, Hashable {
         /// Commands are sent.

@@ -19,7 +19,7 @@ extension RedisClient {
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
 
-    /// Adds a cluster node that a redirection named to the topology. Followers are notified at once, so that they also
+    /// Adds to the topology a cluster node that a redirection named. Followers are notified at once, so that they also
     /// receive the ends of sessions from this node.
     func met(_ endpoint: RedisEndpoint) {
         let topology = self.state.withLock { state -> Topology? in

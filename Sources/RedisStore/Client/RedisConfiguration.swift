@@ -44,7 +44,8 @@ package struct RedisConfiguration: Sendable, Hashable {
     package var clientName: String? = "sallyport"
     /// The timeout for the TCP (or unix) connect, and again for TLS and the handshake together.
     package var connectTimeout = Duration.milliseconds(250)
-    /// The time limit from the call to the answer, including the time in the queue.
+    /// The time limit from the call to the answer, including the time in the queue, but not the wait for a replica's
+    /// confirmation.
     package var commandTimeout = Duration.milliseconds(100)
     /// The time in which a replica may confirm a write. Redis answers `WAIT` after this time in any case.
     package var confirmationTimeout = Duration.milliseconds(50)

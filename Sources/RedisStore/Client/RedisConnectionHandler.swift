@@ -13,7 +13,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         /// Called when the handshake has succeeded, with its last reply (`nil` without steps). Returns false to close
         /// the connection, because this is the wrong server.
         package var ready: (RedisReply?) -> Bool
-        /// Called when a command was answered.
+        /// Called when a command was answered, unless the answer ends the connection.
         package var answered: () -> Void
         /// Called once, when the connection has ended.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void

@@ -18,7 +18,7 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// The time within which the server must send something.
+    /// The time within which the server must send something, unless the connect timeout is shorter.
     private static let patience = Duration.seconds(1)
 
     /// Returns up to 64 bytes of the reply to a `PING` without TLS; empty without a reply. The future always succeeds.

@@ -224,7 +224,7 @@ final class RedisRouter {
     }
 
     /// Returns the time for which a command may still wait before it is sent again; `nil` if no time is left. Half of
-    /// the remaining time is kept for the answer, because a command that times out ends the shared connection.
+    /// the command timeout is kept for the answer, because a command that times out ends the shared connection.
     private func patience(until deadline: NIODeadline) -> Duration? {
         let reserve = TimeAmount(self.connector.configuration.commandTimeout / 2)
         let left = (deadline - reserve - .now()).nanoseconds

@@ -51,15 +51,15 @@ package enum RedisEvent: Sendable, Hashable {
     case nodeUp(RedisEndpoint)
     /// The last connection to this primary was lost.
     case nodeDown(RedisEndpoint, RedisError.Cause)
-    /// The primary accepts connections but refuses to serve.
+    /// A server (a primary, a cluster node or a sentinel) refuses a connection, a sign-in, a subscription or a query.
     case refused(RedisEndpoint, RedisServerError)
     /// The primary serves reads but refuses writes. Reported once per reason, not per command.
     case writesRefused(RedisEndpoint, RedisServerError)
     /// The primary accepts writes again.
     case writesTaken(RedisEndpoint)
-    /// A failover or restart has happened. Single-use tokens from before it are rejected.
+    /// A new reign has begun, usually by a failover or restart. Single-use tokens from before it are rejected.
     case primaryChanged(RedisEndpoint)
-    /// The primaries, or the slots that they serve, have changed.
+    /// The primaries, or the slots that they serve, have changed, or a cluster's are first known.
     case topologyChanged(Topology)
     /// No replica has confirmed a write in time.
     case replicasShort(RedisEndpoint)
@@ -73,7 +73,7 @@ package enum RedisEvent: Sendable, Hashable {
     case rejoined
     /// The facts that a primary has just reported.
     case observed(RedisEndpoint, RedisFacts)
-    /// A primary set the clock that all gateways share. Reported before its connection is used.
+    /// A primary set the clock that all gateways share. At a new connection, reported before the connection is used.
     case clockSet
     /// Ends of sessions at other gateways are no longer received. Cached sessions are read again before use.
     case doubted

@@ -3,11 +3,12 @@ package import Vocabulary
 
 /// The clock of all gateways that share a Redis. It follows the primary's clock, as `INFO` reports it.
 ///
-/// Records contain absolute times that one gateway writes and others read, so the clock of a gateway's machine is never
-/// used for them. Time advances by a monotonic clock of this process, which the primary's reports correct.
+/// Records contain absolute times that one gateway writes and others read, so the clock of a gateway's machine is not
+/// used for them once the primary has reported its time (since Redis 6.2). Time advances by a monotonic clock of this
+/// process, which the primary's reports correct.
 ///
-/// The clock goes back only if the primary's clock does, or after a failover to a primary with a clock that is behind.
-/// A used token does not become valid again, because its marker expires by this clock, too.
+/// The clock can go back, for example after a failover to a primary with a clock that is behind. A used token does not
+/// become valid again, because its marker expires by the primary's clock, too.
 package final class StoreClock: Sendable {
     /// Reports that differ by at most this time are ignored, so that the clock does not jump with the latency of
     /// answers. Well below `RedisStore.margin`, so that no key expires while a gateway still accepts its record.

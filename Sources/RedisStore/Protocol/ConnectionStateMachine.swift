@@ -16,7 +16,7 @@ package struct ConnectionStateMachine<Handle> {
     }
 
     private enum Expected {
-        /// An answer to a command of the handshake. It may be an error unless `isRequired`.
+        /// An answer to a command of the handshake. Unless `isRequired`, it may be an error that is not a farewell.
         case handshake(isRequired: Bool)
         case command(Handle)
     }

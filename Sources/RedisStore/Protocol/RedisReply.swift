@@ -9,7 +9,7 @@ package enum RedisReply: Sendable, Hashable {
     case status(String)
     case bulk([UInt8])
     case array([RedisReply])
-    /// An error reply, `-ERR ...`. It is an answer: the connection stays usable.
+    /// An error reply, `-ERR ...`. It answers a command. Most errors leave the connection usable.
     case error(RedisServerError)
 }
 

@@ -6,9 +6,9 @@ package import Vocabulary
 /// Remembers the ends of the last minutes that this gateway caused or received, because a failover, or a restart from
 /// data on disk, may bring the ended records back. Thread-safe.
 ///
-/// An end is kept for `span` to about twice `span`, in generations that are dropped as a whole. A full generation is
-/// followed by the next one. Beyond `mostGenerations`, the oldest is dropped early. If a primary's reign begins within
-/// `span` of this drop, sessions older than the last dropped end are treated as ended.
+/// An end is kept for at least `span`, in generations that are dropped as a whole. A full generation is followed by the
+/// next one. Beyond `mostGenerations`, the oldest is dropped early. If a primary's reign begins within `span` of this
+/// drop, records older than the last dropped end are treated as ended.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
     /// The maximum number of ends in a generation, of about 110 bytes each. Growing a larger set would block the loop.
@@ -68,7 +68,7 @@ package final class EndingMemory: Sendable {
         var current: Generation
         /// The time when a generation was dropped early, and the time of its last end.
         var forgotten: (at: ContinuousClock.Instant, before: UnixTime)?
-        /// The barrier: sessions made before this time are treated as ended.
+        /// The barrier: records made before this time are treated as ended.
         var barrier: UnixTime?
 
         init(_ now: ContinuousClock.Instant) { self.current = Generation(began: now) }
@@ -125,7 +125,7 @@ package final class EndingMemory: Sendable {
         self.state = Mutex(State(now()))
     }
 
-    /// Stores an end that is known to have taken place.
+    /// Stores an end that has, or may have, taken effect.
     package func note(_ ending: Ending) {
         let (now, time) = (self.now(), self.clock.now())
         self.state.withLock { state in

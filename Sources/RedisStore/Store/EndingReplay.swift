@@ -134,7 +134,8 @@ final class EndingReplay: Sendable {
             let alive = zip(endings, values).filter { !$0.isKnown(by: $1) }.map(\.0)
             let ended = alive.map { ending in
                 self.client.run(ending.call, on: self.loop) { reply in
-                    // The end has taken effect here. If this primary is replaced too, the end is repeated again.
+                    // The end has taken effect at this primary. If this primary is replaced too, the end is repeated
+                    // again.
                     if case .failure(.unreplicated) = reply { return .success(()) }
                     _ = try RedisStore.reply(reply)
                     return .success(())
@@ -174,7 +175,7 @@ extension EndingMemory.Ending {
     fileprivate func isKnown(by value: [UInt8]?) -> Bool {
         switch self {
         case .session, .record: return value == nil
-        // A lineage without a ledger has no sessions.
+        // A lineage without a ledger has no live records.
         case .lineage: return value?.elementsEqual("E".utf8) ?? true
         case .subject(_, let epoch):
             return (value.flatMap { UInt64(String(decoding: $0, as: UTF8.self)) } ?? 0) >= epoch

@@ -174,7 +174,7 @@ final class InvalidationFeed: Sendable {
         self.notify(changed[...])
     }
 
-    /// Reports the ends that changes of these keys mean to all loops, up to `stride` keys at a time.
+    /// Reports to all loops the ends that changes of these keys mean, up to `stride` keys at a time.
     private func notify(_ keys: ArraySlice<[UInt8]>) {
         var ended: [Invalidation] = []
         for key in keys.prefix(Self.stride) {

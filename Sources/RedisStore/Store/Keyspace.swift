@@ -50,8 +50,8 @@ package enum Keyspace {
     /// Returns the key of the epoch of the subject with this name (`SealingKeyRing.names`), in a separate slot.
     package static func epoch(_ name: String) -> [UInt8] { Self.tagged("sp:e:{", name) }
 
-    /// Returns the key of the list of the sessions of the subject with this name (`SealingKeyRing.names`). It is
-    /// written at every sign-in, so it is outside the prefixes that caches follow.
+    /// Returns the key of the index's list or log with this name (`SealingKeyRing.names`). Sign-ins write it, so it is
+    /// outside the prefixes that caches follow.
     static func sessions(_ name: String) -> [UInt8] { Self.tagged("sp:u:{", name) }
 
     /// Returns the key of the rate limiter's bucket with this name (`SealingKeyRing.names`). It is written often, so it

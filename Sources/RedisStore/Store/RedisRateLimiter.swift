@@ -26,7 +26,8 @@ package struct RedisRateLimiter: RateLimiter {
     }
 
     /// Fills each bucket separately, because the buckets are in different slots and no script can fill them together.
-    /// If one bucket rejects the cost, the cost is removed from the other buckets again.
+    /// If a limit is awaited and one bucket rejects the cost or fails, the cost is removed from the other buckets
+    /// again.
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let decision = self.local.allow(buckets, cost: cost)
         guard decision == .allowed else { return loop.makeSucceededFuture(decision) }

@@ -8,7 +8,8 @@ import Vocabulary
 /// have live sessions. Finding all sessions therefore needs no scan of all keys.
 ///
 /// A log has the same lines as a list (`RedisStore+Index.swift`), all of one length. It is kept until its last session
-/// expires. Hours are counted from 1970. A line of the list of hours is `<end in ms> <hour>`.
+/// expires. Hours are counted from 1970. A line of the list of hours is `<end in ms> <hour>`. The end is a time by
+/// which the log's last session has expired.
 extension RedisStore {
     /// The hour of the log to which this gateway last added a session, and the hour's end in the list of hours.
     struct LoggedHour: Sendable {
@@ -44,7 +45,7 @@ extension RedisStore {
         self.client.evaluate(added, on: loop) { _ in }
         let listed = self.loggedHour.withLock { logged -> Int64? in
             guard hour != logged.hour || end > logged.end else { return nil }
-            // The listed end is an hour late to save writes: each new session ends later than the session before.
+            // The listed end is an hour late to save writes: new sessions usually end later than earlier ones.
             logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
             return logged.end
         }
@@ -59,8 +60,9 @@ extension RedisStore {
 
     // MARK: Pages
 
-    /// Returns a page of sessions, the latest first. An `IndexPlace` is the number of a secret, an hour, and how many
-    /// bytes at the beginning of the hour's log are unread. New sessions are added after these bytes.
+    /// Returns a page of sessions. Under each secret, later pages have earlier sessions. An `IndexPlace` is the number
+    /// of a secret, an hour, and how many bytes at the beginning of the hour's log are unread. New sessions are added
+    /// after these bytes.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let lists = self.hourLists
         let numbers = place?.numbers ?? [0, .max, .max]

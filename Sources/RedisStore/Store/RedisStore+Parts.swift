@@ -56,7 +56,7 @@ extension RedisStore {
 }
 
 extension RedisStore.Values {
-    /// Returns the missing keys if only some keys are missing. Normally, either all keys exist or all are missing.
+    /// Returns the missing keys if only some keys are missing. They may have values of another type (`verify`).
     func doubtful(_ keys: [[UInt8]]) -> [[UInt8]] {
         let missing = keys.indices.filter { self[$0] == nil }
         return missing.count == keys.count ? [] : missing.map { keys[$0] }

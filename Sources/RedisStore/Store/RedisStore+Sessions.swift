@@ -225,7 +225,7 @@ extension RedisStore {
             let live = try self.liveSession(values, found.key, at: found.place, isEnding: found.isEnding)
             guard let candidate = live else {
                 let doubtful = (0..<3).filter { values[$0] == nil }
-                // Normally, either all three values exist or all are missing.
+                // If only some values are missing, `MGET` may have hidden values of another type.
                 let absence = SessionFinding.absent(self.absence(values, found))
                 guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(absence)) }
                 let keys = Keyspace.all(of: found.key)
@@ -258,7 +258,7 @@ extension RedisStore {
         candidate.record.epoch >= epoch ? .live(candidate) : .absent(.sessionRevoked)
     }
 
-    /// Returns the reason why these values contain no live session. An expiry or idle timeout is reported once.
+    /// Returns the reason why these values contain no live session. Reports an expiry or idle timeout to `lapsed` once.
     private func absence(_ values: Values, _ found: Found) -> Reason {
         guard !found.isEnding else { return .sessionRevoked }
         guard let ledger = values[1], let bytes = values[0] else {

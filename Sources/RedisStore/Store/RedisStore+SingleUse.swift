@@ -255,7 +255,7 @@ extension RedisStore {
             let standing = try self.seals.open(bytes, at: Keyspace.marker(key), Marker.decoded)
             guard standing == marker else { return .success(.spent(standing)) }
             // This attempt wrote the marker earlier, and its answer was lost. The script has now only read the marker,
-            // so no replica has confirmed it.
+            // so a replica may not have it.
             let confirmed = self.confirm(marker, of: key, on: loop)
             return .later(
                 confirmed.map {

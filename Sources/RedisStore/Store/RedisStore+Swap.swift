@@ -44,7 +44,8 @@ extension RedisStore {
         }
     }
 
-    /// Confirms an earlier swap by this attempt. Returns `.done` once it is certain that the write will not be lost.
+    /// Confirms an earlier swap by this attempt. Returns `.done` if the attempt's value is still present, or needs no
+    /// confirmation.
     func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
         let written = Array(swap.places.prefix(1))

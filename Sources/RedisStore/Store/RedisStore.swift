@@ -12,17 +12,17 @@ package import Vocabulary
 ///
 /// **Versions.** A compare-and-act must name the exact bytes that were judged. The store therefore keeps the sealed
 /// bytes of recently read records with their version numbers, and scripts compare these bytes with the value in Redis.
-/// An act on a version that is no longer kept changes nothing and returns `.changed`.
+/// An act on a version that is no longer kept changes nothing, and usually returns `.changed`.
 ///
 /// **Epochs.** Ending all sessions of a subject raises the subject's epoch. A session contains the epoch that was read
-/// before the session was written, and every read compares this epoch with the current one. Scripts read no epochs,
-/// because these have separate slots.
+/// before the session was written, and every read compares this epoch with the current one. Scripts that write records
+/// read no epochs, because epochs have separate slots.
 package final class RedisStore: RecordStore {
     /// The time by which keys outlive records: more than the gateways' clocks differ (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
     /// The time by which a session's record outlives the session, so that late requests get the reason for its end.
     static let recollection = Duration.seconds(900)
-    /// The longest lifetime of a session. No end has to be remembered longer.
+    /// More than the longest configurable lifetime of a session, so no end has to be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
 
     /// The value of a record that was read, with the version that the store has assigned to it.
@@ -128,7 +128,7 @@ package final class RedisStore: RecordStore {
     }
 
     /// Begins to receive ends from other gateways, and starts the client. Waits as long as `RedisClient.start` does.
-    /// Until all ends are received, all caches doubt.
+    /// Until ends are received from every primary, all caches doubt.
     package func start() async throws {
         self.feed.start()
         self.replay.start()
@@ -237,7 +237,7 @@ package final class RedisStore: RecordStore {
         return false
     }
 
-    /// Returns the latest epoch under any of the subject's names; 0 if its sessions were never ended.
+    /// Returns the latest epoch under any of the subject's names; 0 if none exists.
     package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
         // One command per name, because names have different slots.
         let asked = self.names(of: subject).map { name in

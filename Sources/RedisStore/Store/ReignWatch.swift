@@ -5,8 +5,9 @@ import Vocabulary
 
 /// Follows the reigns of the primaries. When a reign begins, the store may have lost single-use ids of earlier reigns.
 ///
-/// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the
-/// same epoch. While gateways learn of a failover, their epochs may differ, and one gateway may reject another's nonce.
+/// The epoch of `OnceMemory` is a hash of the reigns of all present primaries, so all gateways that know the same
+/// primaries have the same epoch. While gateways learn of a failover, their epochs may differ, and one gateway may
+/// reject another's nonce.
 final class ReignWatch: Sendable {
     private struct State {
         var topology: Topology?

@@ -92,7 +92,8 @@ package enum Scripts {
     }
 
     /// Uses a single-use record by compare-and-act. Returns the present marker if there is one. Otherwise returns 1 if
-    /// done, 0 if the record is not the judged one or its parent is gone, and -1 if the record is from another reign.
+    /// done, 0 if the record is not the judged one, its lineage has ended or its parent is gone, and -1 if the record
+    /// is from another reign.
     ///
     /// A failover or a restart can lose a marker and bring back the record. The record is then from an earlier reign,
     /// and is never used.

@@ -5,11 +5,11 @@ import Synchronization
 ///
 /// Nodes agree after a moment, so one view is enough. `MOVED` corrects an outdated view. A node that has just joined,
 /// or has lost its configuration, knows few slots. A view with fewer slots than are known is therefore accepted only if
-/// the next view also has fewer. Primaries in use are asked before the seeds, because a seed may be a former primary
-/// that does not know yet that it was replaced.
+/// the view before it also had fewer. Primaries in use are asked before the seeds, because a seed may be a former
+/// primary that does not know yet that it was replaced.
 final class ClusterTopology: TopologySource {
     private struct State {
-        /// The node with the view that was accepted last. It is asked first.
+        /// The node with the view that was accepted last. It is asked first while it is a primary.
         var guide: RedisEndpoint?
         /// True if the last answer had fewer slots than are known.
         var hadFewer = false

@@ -3,8 +3,7 @@ import NIOCore
 /// The primary that sentinels name (Redis documentation, "Sentinel client spec").
 ///
 /// The gateway listens to every sentinel, because any of them may be cut off from the rest. In each round, all
-/// sentinels are asked at once. They may name an old primary, so an address is used only if its server reports that it
-/// is a primary.
+/// sentinels are asked at once. They may name an old primary, so the server at each address is asked for its role.
 final class SentinelTopology: TopologySource {
     /// The interval at which sentinels are asked if no connection is lost and no news of another primary arrives.
     private static let interval = Duration.seconds(10)

@@ -4,8 +4,8 @@ protocol TopologySource: Sendable {
     /// with an error, and a primary that is being replaced.
     func start(for client: RedisClient)
 
-    /// Returns how many of the servers that choose the primary were heard within this time; `nil` if the primaries
-    /// themselves choose. Called on the first loop.
+    /// Returns how many of the servers that choose the primary were heard within this time; `nil` if there are no such
+    /// servers besides the primaries. Called on the first loop.
     func heard(within time: Duration) -> Quorum?
 
     /// Looks again, at once but not too often, because the known topology may be outdated.

@@ -51,8 +51,8 @@ struct CachedAssertions {
         return nil
     }
 
-    /// Adds an assertion. Drops the earlier one for its audience and all that are too old, and otherwise the oldest if
-    /// there are too many.
+    /// Adds an assertion. Drops the earlier one for its audience and all that may not be sent now. If there are still
+    /// too many, drops the oldest.
     mutating func keep(_ assertion: CachedAssertion, at now: UnixTime) {
         self.assertions.removeAll { $0.audience == assertion.audience || !$0.serves(at: now) }
         if self.assertions.count >= Self.most { self.assertions.removeFirst() }

@@ -10,7 +10,7 @@ package final class CachedSession {
     /// The record, as it was read.
     @usableFromInline let stored: Stored<Session>
     package let key: RecordKey
-    /// The time when the last read that found this record began. The age of the entry is measured from this time.
+    /// The time when the last successful read of the session began. The age of the entry is measured from this time.
     package private(set) var readAt: UnixTime
 
     /// Whether the session has ended, or its record has changed and must be read again.
@@ -37,7 +37,7 @@ package final class CachedSession {
     private(set) var state = State.known
     /// True for an access token, a token bound to a key or certificate, and a stale foreign token.
     package private(set) var isLimited: Bool
-    /// The cache's turn (`SessionCache`) when the last read that found this record began.
+    /// The cache's turn (`SessionCache`) when the last successful read of the session began.
     private(set) var turn: UInt64
     /// The time until which the entry may be used without another read.
     private var servesUntil: UnixTime
@@ -54,7 +54,7 @@ package final class CachedSession {
     @Rare private(set) var successor: PresentedToken?
     /// The provider's last verdict on a foreign token; `nil` for a token of the gateway.
     @Rare private(set) var verdict: ForeignVerdict?
-    /// The provider's tokens; `nil` if no identity header contains them.
+    /// The provider's tokens; `nil` if no identity header contains them, or if there are none.
     @Rare package private(set) var tokens: SessionTokens?
     /// The time from which apps that need the provider's tokens reject the session.
     package let tokensEndAt: UnixTime
@@ -204,7 +204,7 @@ package final class CachedSession {
         self.touchAt = max(self.touchAt, usedAt.advanced(byMilliseconds: self.touchMilliseconds))
     }
 
-    /// Records that a read which began at `readAt` found this record unchanged.
+    /// Records a successful read of the session, which began at `readAt`.
     ///
     /// - Parameter verdict: The verdict that the read found; `nil` for a token of the gateway.
     func confirm(readAt: UnixTime, turn: UInt64, verdict: ForeignVerdict?) {

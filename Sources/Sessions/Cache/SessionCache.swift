@@ -26,13 +26,14 @@ package struct SessionCacheCounters: Sendable, Hashable {
 /// client, without a scan. No ended entry is used from the moment when the end is applied. The entries of many ends are
 /// removed in slices (`EndSweep`, `Slices`).
 ///
-/// **Doubt.** While ends may be missed (`SessionCaches.doubt`), no entry is used without a new read. Each beginning and
-/// end of a doubt, and each `.all`, increments the number `turn`. An entry is trusted while its read's turn is the
-/// current turn and no doubt exists. So a hit only compares two integers.
+/// **Doubt.** While ends may be missed (`SessionCaches.doubt`), the store is asked before each use of an entry. Each
+/// beginning and end of a doubt, and each `.all`, increments the number `turn`. An entry is trusted while its read's
+/// turn is the current turn and no doubt exists. So a hit only compares two integers.
 package final class SessionCache {
     /// The age from which an entry is never used without a new read.
     package static let hardAge = Duration.seconds(5)
-    /// The age from which a use starts a background read, so that an entry in use never reaches `hardAge`.
+    /// The age from which a use starts a background read, so that an entry in steady use usually does not reach
+    /// `hardAge`.
     package static let refreshAge = Duration.seconds(4)
 
     /// The minimum time between two background reads of an entry.
@@ -132,7 +133,7 @@ package final class SessionCache {
         return entry.hasEnded
     }
 
-    /// Drops every entry. Streams read the sessions of the entries that they hold again.
+    /// Drops every entry. Streams then read their sessions again.
     private func forgetAll() {
         self.beginTurn()
         self.counts.evictions += self.table.evictions

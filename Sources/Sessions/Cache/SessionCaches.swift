@@ -1,7 +1,8 @@
 package import NIOCore
 import Synchronization
 
-/// The caches of all event loops. An end is reported to all caches, and its reporter waits until all have applied it.
+/// The caches of all event loops. An end that this process causes is reported to all caches, and its reporter waits
+/// until all have applied it.
 ///
 /// The listener for ends of other gateways calls `doubt()` when it may miss ends, and `trust()` when it receives all of
 /// them. During a doubt, caches ask the store before they use an entry. If the store cannot be reached, an entry

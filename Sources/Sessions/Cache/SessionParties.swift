@@ -1,6 +1,6 @@
 /// The services that a resolver asks about sessions besides the store. A reload replaces all of them.
 package struct SessionParties: Sendable {
-    /// The foreign tokens of each realm; empty if no provider accepts its own tokens here.
+    /// The foreign tokens of each realm; empty if the gateway accepts no provider's tokens.
     package var foreignTokens: [RealmTokens] = []
     /// Renews the providers' tokens of sessions; `nil` if none are renewed.
     package var renewer: (any SessionRenewer)?

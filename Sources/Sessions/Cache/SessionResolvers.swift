@@ -20,8 +20,8 @@ package final class SessionResolvers: Sendable {
         self.members.withLock { $0.append(member) }
     }
 
-    /// Returns the live session of this token from the cache of the caller's loop. `nil` if it is not cached, if the
-    /// caller is on no loop, or if `SessionResolver.readsShown` is false.
+    /// Returns the live session of this token from the cache of the caller's loop. `nil` if the caller is on no loop,
+    /// or if `SessionResolver.shown` finds none.
     package func known(_ token: Secret, now: UnixTime) -> SessionPresentation? {
         guard let resolver = self.own else { return nil }
         return token.bytes.withUnsafeBytes { resolver.shown($0, now: now) }

@@ -1,6 +1,7 @@
 package import AddressIntelligence
 
-/// What the gateway knows of a client's device: address, ASN and user agent. Tokens and sessions are bound to them.
+/// What the gateway knows of a client's device: address, ASN and user agent. A device binding compares the address or
+/// the ASN (`BindingJudge`).
 package struct DeviceFacts: Sendable, Hashable {
     package var address: IPAddress
     /// The autonomous system number; `nil` if unknown.

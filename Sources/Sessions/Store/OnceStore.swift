@@ -26,8 +26,8 @@ package struct OnceMemory: Sendable, Hashable {
         self.since = since
     }
 
-    /// Reports whether something made at `time` may have been presented before the memory began. One second is added,
-    /// because issuers round `time` down to whole seconds.
+    /// Reports whether something made at `time` is certainly older than the memory, so that its presentation may have
+    /// been forgotten. One second is added, because issuers round `time` down to whole seconds.
     package func mayFollow(_ time: UnixTime) -> Bool { time.advanced(by: .seconds(1)) <= self.since }
 }
 

@@ -91,7 +91,8 @@ package enum PresentedEnd: Sendable {
     case ended(Session)
 }
 
-/// An end or a change that caches must apply. All loops get it before the request that caused it is answered.
+/// An end or a change that caches must apply. All loops of a process get it before the process answers the request that
+/// caused it.
 package enum Invalidation: Sendable, Hashable {
     /// A session ended.
     case session(RecordKey)
@@ -165,8 +166,8 @@ extension RecordStore {
 
 /// Stores, finds and ends sessions.
 package protocol SessionStore: Sendable {
-    /// Returns the session under `key`; `nil` if it is not live. A session is not live if it expired, idled out, or
-    /// ended with its lineage or its subject's epoch.
+    /// Returns the session under `key`; `nil` if it is not live. A session is not live if it expired, idled out, was
+    /// ended, or ended with its lineage or its subject's epoch.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
 
     /// Finds the live session under `key` without a future, or the reason for its absence. Used for every request whose
@@ -225,8 +226,8 @@ package protocol SessionStore: Sendable {
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void>
 
     /// Returns the subject's current epoch: the time when all of the subject's sessions last ended, in milliseconds by
-    /// the store's clock. 0 if that never happened. The epoch is a little later than the time after several ends at
-    /// once.
+    /// the store's clock. 0 if that never happened. After several ends in one millisecond, the epoch is a little later
+    /// than the time.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 
     /// Returns the time of the store's clock, which sets epochs. Epochs of later ends are not earlier than this time.

@@ -32,7 +32,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
 
     /// Events for handlers, in addition to NIO's events.
     package enum Event: Sendable {
-        /// The bytes that the system did not accept at first have all been sent.
+        /// On an accepted channel: the bytes that the system did not accept at first have all been sent.
         case allSent
     }
 

@@ -29,7 +29,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
     private let tasks = Batch<() -> Void>()
     private var timers = LoopTimers()
     private let turnEnds = Batch<any TurnEndTask>()
-    /// Sockets whose input was not read completely in this turn.
+    /// Sockets whose input was not read completely.
     private let unread = Batch<StreamSocket>()
     private var sources: [EventSource] = []
     /// Sources that were removed in this turn.
@@ -174,7 +174,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         last.listIndex = source.listIndex
     }
 
-    /// Calls `socket.readOn()` in the next turn.
+    /// Calls `socket.readOn()` when the loop has next handled its events, in this turn or the next.
     func readSoon(_ socket: StreamSocket) {
         self.unread.append(socket)
     }

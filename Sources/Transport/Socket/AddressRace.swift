@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Decides when each address of a name is tried (RFC 8305 5): 250 ms after the previous address, or at once if that
+/// Decides when each address of a name is tried (RFC 8305 5): 250 ms after the previous address, or at once if one
 /// fails, until an address answers. The race has no sockets and no clock.
 ///
 /// ```

@@ -9,7 +9,7 @@ package protocol ClientAcceptor: AnyObject {
     func hasRoom() -> Bool
     /// Called with a new client's socket. The acceptor owns the socket from now on.
     func accepted(_ descriptor: Int32, from address: IPAddress)
-    /// Called when the system has no descriptors left. Accepting stops until `ListeningSocket.resume`.
+    /// Called when the system has no descriptors or memory left. Accepting stops until `ListeningSocket.resume`.
     func acceptingFailed()
 }
 

@@ -5,13 +5,13 @@ package import NIOCore
 /// A connected stream socket that passes received bytes to a handler and sends without blocking. Used on its loop only.
 ///
 /// When the peer has ended its output and all its bytes have been read, the handler decides whether the socket closes
-/// (`StreamHandler.inputEnded`). When the connection has failed, everything received is read at once, even while
-/// reading is paused, and the socket closes.
+/// (`StreamHandler.inputEnded`). When an event reports a failed connection, everything received is read at once, even
+/// while reading is paused, and the socket closes.
 package final class StreamSocket: EventSource, ClientByteStream {
     /// The number of queued bytes above which the socket is not writable, until fewer than `lowMark` are queued.
     static let highMark = 65_536
     static let lowMark = 32_768
-    /// The maximum number of reads per socket in one turn of the loop, for fairness among sockets.
+    /// The maximum number of reads of a socket before other sockets are read, for fairness among sockets.
     private static let readLimit = 4
 
     /// The loop. Not retained, because the socket's owner retains it.
@@ -100,7 +100,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         }
     }
 
-    /// Continues reading input that the last turn left unread.
+    /// Continues reading input that an earlier read left.
     func readOn(_ loop: TransportLoop) {
         self.isReadDue = false
         if self.hasInput, !self.isPaused { self.read(loop) }
@@ -195,7 +195,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.isPaused = true
     }
 
-    /// Continues reading, in the next turn.
+    /// Continues reading after this call (`TransportLoop.readSoon`).
     package func resume() {
         guard self.isPaused else { return }
         self.isPaused = false
