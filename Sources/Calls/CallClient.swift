@@ -3,8 +3,8 @@ package import Observability
 package import Settings
 import Synchronization
 
-/// The HTTP/1.1 client for calls to providers, with TLS and optional proxies. It does not follow redirects. The process
-/// has one client, also across reloads.
+/// The HTTP/1.1 client for calls to providers, with TLS and optional proxies. It does not follow redirects. A gateway
+/// has one client, which stays across reloads.
 package final class CallClient: Sendable {
     let loop: any EventLoop
     let connections: NIOLoopBoundBox<CallConnections>

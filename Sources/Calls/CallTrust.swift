@@ -25,8 +25,8 @@ final class CallTrust: Sendable {
     /// The TLS context; `nil` before the first call with TLS.
     var context: NIOSSLContext? { self.made.withLock { $0 } }
 
-    /// Returns the TLS context. The first call reads the system's certificates. That is slow, and fails in an image
-    /// without certificates, so calls without TLS must not need the context.
+    /// Returns the TLS context. Unless there is a `caFile`, the first call reads the system's certificates. That is
+    /// slow, and fails in an image without certificates, so calls without TLS must not need the context.
     func makeContext() throws -> NIOSSLContext {
         try self.made.withLock { made in
             if let made { return made }

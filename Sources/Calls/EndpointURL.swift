@@ -1,7 +1,7 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The URL of a provider's endpoint: https, or http on loopback.
+/// The URL of a provider's endpoint: https, or http on loopback or with `allowsPlainHTTP`.
 ///
 /// Only URLs that all parsers read alike are accepted: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2), no
 /// escapes in the host.

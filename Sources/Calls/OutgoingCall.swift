@@ -28,7 +28,7 @@ package struct OutgoingCall: Sendable {
 
     package var purpose: Purpose
     package var method: String
-    /// An https URL, or an http URL on loopback.
+    /// An https URL, or an http URL that the transport allows (`EndpointURL`).
     package var url: String
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
@@ -72,8 +72,8 @@ package struct OutgoingCall: Sendable {
         }
     }
 
-    /// True if the provider may receive the call twice: the call changes nothing (RFC 9110 9.2.2) and carries no DPoP
-    /// proof. A proof is valid only once (RFC 9449 11.1).
+    /// True if the provider may receive the call twice: `isHarmlessTwice`, or the call changes nothing (RFC 9110 9.2.2)
+    /// and carries no DPoP proof. A proof is valid only once (RFC 9449 11.1).
     var isRepeatable: Bool {
         if self.isHarmlessTwice { return true }
         guard !self.fields.contains(where: { $0.name == "dpop" }) else { return false }
@@ -147,7 +147,7 @@ package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What failed, without credentials, for logs and `check --network`.
     package var detail: String
     package var cause: Cause
-    /// The status of an answer whose body is too long or compressed. `nil` if no status arrived.
+    /// The status of an answer whose body is too long or compressed; `nil` for all other failures.
     package var status: Int?
 
     package var description: String { self.detail }

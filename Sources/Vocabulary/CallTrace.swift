@@ -28,7 +28,8 @@ package struct TracedCall: Sendable {
     }
 }
 
-/// Records the calls made for one request as children of the request's span. Tasks inherit it as a task-local value.
+/// Records the calls made for one request as children of the request's span. Tasks inherit the trace as a task-local
+/// value.
 ///
 /// If several requests wait for the same call, it is recorded for the request that started the call.
 package struct CallTrace: Sendable {

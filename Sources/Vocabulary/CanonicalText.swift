@@ -18,7 +18,7 @@ extension String {
         return String(scalars)
     }
 
-    /// The text in the other normalization form: NFC, or NFD if it is in NFC already; `nil` if both forms are equal.
+    /// The text in the other normalization form: NFC, or NFD if it is in NFC already; `nil` if it is in both.
     package var twin: String? {
         let (composed, decomposed) = (self.composed, self.decomposed)
         guard self.utf8.elementsEqual(composed.utf8) else { return composed }
@@ -38,7 +38,8 @@ extension StringProtocol {
 }
 
 extension Unicode.Scalar {
-    /// True if the character is white space, a zero-width space or joiner, U+FEFF, a direction mark or a soft hyphen.
+    /// True if the character is white space or an ignorable format character, such as a zero-width space, U+FEFF, a
+    /// direction mark or a soft hyphen.
     fileprivate var isInvisible: Bool {
         self.properties.isWhitespace
             || self.properties.generalCategory == .format && self.properties.isDefaultIgnorableCodePoint

@@ -16,8 +16,8 @@ package enum JSONText {
         case replaced
     }
 
-    /// Returns the value of a document; `nil` if it is not valid JSON in UTF-8, is more than `maxDepth` levels deep, or
-    /// repeats a member.
+    /// Returns the value of a document; `nil` if it is rejected for a reason in `JSONFault`, e.g. for a value more than
+    /// `maxDepth` levels below the outermost one.
     package static func decode(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -82,7 +82,7 @@ private struct JSONReader {
         let isBlank = self.bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         if isBlank { return .empty }
         if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return .byteOrderMark }
-        // JSON begins with two ASCII characters. A zero byte there indicates UTF-16 or UTF-32.
+        // JSON begins with an ASCII character, which has a zero byte among its first two in UTF-16 and UTF-32.
         if String(validating: self.bytes, as: UTF8.self) == nil || self.bytes.prefix(2).contains(0) { return .encoding }
         return self.bytes.contains(0) ? .null : .syntax
     }
@@ -131,7 +131,7 @@ private struct JSONReader {
         var members: [String: JSONValue] = [:]
         self.position += 1
         if self.skip(UInt8(ascii: "}")) { return .object(members) }
-        // Smaller objects reserve no capacity, because a document may contain thousands of them.
+        // Inner objects reserve no capacity, because a document may contain thousands of them.
         if depth == 0 { members.reserveCapacity(Self.usualMembers) }
         repeat {
             self.skipBlanks()
@@ -208,7 +208,7 @@ private struct JSONReader {
         var content: [UInt8] = []
         self.position += 1
         while true {
-            // Most strings have no escapes.
+            // Most strings have no escapes, so that the first run is the whole text.
             let (run, isASCII) = self.plainRun()
             guard let byte = self.next else { return nil }
             self.position += 1

@@ -1,6 +1,6 @@
 /// JSON Merge Patch (RFC 7396): objects are merged, `null` removes a member, and other values replace old ones.
 extension JSONValue {
-    /// Returns this value after the patch (RFC 7396 2). The result has `null` members only inside lists.
+    /// Returns this value after the patch (RFC 7396 2). The patch adds `null` members only inside lists.
     package func merged(with patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var members: [String: JSONValue] = [:]

@@ -1,4 +1,4 @@
-/// The answer to a rejected request. The table below has a row for each reason.
+/// The answer to a rejected request. The table below (`row`) says which answer each reason has, if any.
 ///
 /// All answers are rendered from the table: problem documents (`ProblemDocument`), pages (`RefusalWords`), Kratos's
 /// errors (`Herodot`) and OAuth errors (`OAuthError`). Kratos and OAuth replace the status where their protocol
@@ -81,7 +81,7 @@ package struct Refusal: Equatable, Sendable {
         return row
     }()
 
-    /// Returns the row of a reason; `nil` if the reason is only logged.
+    /// Returns the row of a reason; `nil` if no answer is made for the reason, e.g. because it is only logged.
     fileprivate static func row(_ reason: Reason) -> Refusal? {
         switch reason {
         case .requestMalformed, .requestFraming, .requestHost, .requestConnectionNamesIdentity: closing(400)
@@ -191,7 +191,7 @@ package struct Refusal: Equatable, Sendable {
 }
 
 extension Reason {
-    /// The answer to a request that is rejected for this reason; `nil` if the reason is only logged.
+    /// The answer to a request that is rejected for this reason; `nil` if no answer is made for it (`Refusal.row`).
     package var refusal: Refusal? { Refusal.row(self) }
 
     /// The status of the answer. 500 for a reason that is only logged: no request is answered with it.

@@ -1,5 +1,5 @@
 /// The part of a limit that one client may use. It is the number of free places, within a quarter and half of the
-/// limit.
+/// limit, or a fixed percentage of the limit.
 package struct ShareRule: Equatable, Sendable {
     /// The number of places for all clients.
     package let limit: Int
@@ -29,7 +29,7 @@ package struct ShareRule: Equatable, Sendable {
     package var threshold: Int { min(self.least, max(1, self.limit / 4)) }
 }
 
-/// Counts the places that each client uses. A client of `nil`, such as a trusted proxy, has no share. Clients without
+/// Counts the places that each client uses. A client of `nil`, such as a trusted proxy, is not limited. Clients without
 /// places have no entry.
 package struct Shares<Client: Hashable & Sendable>: Sendable {
     package let rule: ShareRule

@@ -1,7 +1,7 @@
 /// Suggests the name that an operator meant by a misspelled name.
 package enum Spelling {
     /// Returns the candidate that differs least from `word`. If all differ too much, returns the only candidate that
-    /// begins with `word`; `nil` if there is none.
+    /// begins with `word` (at least four characters); `nil` if there is none.
     package static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let word = Self.folded(word)
         var best: (distance: Int, candidate: String)?

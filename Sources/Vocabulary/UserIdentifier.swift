@@ -11,7 +11,7 @@ package struct UserIdentifier: Sendable, Hashable {
 
     package let bytes: [UInt8]
 
-    /// `nil` if the text is empty, too long, or contains a control character.
+    /// `nil` if the text is empty, too long, or contains an ASCII control character.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.longestInput else { return nil }
         let text = text.withoutInvisibleEnds.composed

@@ -5,7 +5,7 @@ import Vocabulary
 /// Control bytes, quotes and bytes that are not UTF-8 are escaped. Input from clients can never end a line, and cannot
 /// forge log lines (CWE-117).
 struct LineBuffer: ~Copyable {
-    /// The maximum length of a value in bytes. Longer values are cut between characters and end with `…`.
+    /// The default maximum length of a value in bytes. Longer values are cut between characters and end with `…`.
     static let valueLimit = 1024
 
     private var base: UnsafeMutablePointer<UInt8>

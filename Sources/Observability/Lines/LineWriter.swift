@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// The thread that writes all log lines to a file descriptor. It may block on a slow reader; requests never do (F26).
+/// The thread that writes all log lines to a file descriptor. It may block on a slow reader; requests never do.
 ///
 /// Several streams share the descriptor. The thread changes streams only at line ends. A failed write (full disk,
 /// closed pipe) is counted and retried from where it stopped. Meanwhile, full queues drop whole lines.
@@ -61,7 +61,7 @@ package final class LineWriter: @unchecked Sendable {
         return queue
     }
 
-    /// The number of failed writes since the start. Each was retried.
+    /// The number of failed writes since the start. Failed writes are retried until the writer is stopped.
     package var writeErrors: UInt64 {
         self.doorbell.monitor.withLock { self.errors }
     }
@@ -198,7 +198,7 @@ package final class LineWriter: @unchecked Sendable {
         case EINTR:
             return true
         case EAGAIN:
-            // Another process made the descriptor non-blocking. The wait is short, so that a stop is noticed.
+            // The descriptor is non-blocking and its reader is slow. The wait is short, so that a stop is noticed.
             var poll = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
             _ = Glibc.poll(&poll, 1, 250)
             return monitor.withLock { !self.isStopping }

@@ -50,7 +50,7 @@ package final class TerminalLog: Sendable {
         return (ends[0], ends[1])
     }
 
-    /// Shows `text` (unless empty), all lines so far, and from now on each line at once.
+    /// Shows `text` (unless empty), the lines kept so far, and from now on each line at once. Later calls do nothing.
     package func open(with text: String) {
         self.state.withLock { state in
             if state.first == nil { state.first = text }

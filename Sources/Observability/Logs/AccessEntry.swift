@@ -24,7 +24,7 @@ package struct AccessEntry {
     /// The status; 0 if no response was started.
     package var status = 0
     package var reason: Reason?
-    /// The decision, e.g. `allow`, `deny`, `login`, `handoff`, `local`.
+    /// The decision: `allowed` or `denied`; `nil` if there was none.
     package var decision: StaticString?
     /// The fingerprint of the presented session token, even if no such session exists.
     package var fingerprint: Fingerprint?

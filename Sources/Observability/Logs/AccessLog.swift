@@ -25,8 +25,8 @@ package final class AccessLog {
     ///   - route: The route's name, or the path of the gateway's own endpoint.
     ///   - session: The session's public id (`ses_...`).
     ///   - origin: How the session began.
-    ///   - cache: Where the session was found: `l1`, `store` or `none`.
-    ///   - upstream: The app to which the request was or should have been forwarded; `nil` if the gateway answered.
+    ///   - cache: Where the session was found: `l1` or `store`; `nil` if no session was found.
+    ///   - upstream: The app to which the request was or should have been forwarded; `nil` for other requests.
     ///   - server: The server of the app that was tried last, if the app has several.
     ///   - handoff: The result for a session-transfer token in this request, as in `sallyport_transfer_tokens_total`.
     ///   - binding: The mode and result of the device binding, e.g. `ip/match`, `asn/unknown`.

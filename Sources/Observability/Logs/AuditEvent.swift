@@ -189,7 +189,7 @@ package struct AuditEvent: Sendable {
     package var audience: String?
     /// The subject (`Realm.subject`). The line shows it as the user's id and the provider's name.
     package var subject: String?
-    /// A keyed hash of the typed identifier, if nobody was signed in.
+    /// A keyed hash of the identifier that was typed; `nil` if the sign-in had none.
     package var account: String?
     /// The session's public id.
     package var session: String?
@@ -214,7 +214,7 @@ package struct AuditEvent: Sendable {
     /// True to write `details.triggered_by_session_transfer_token: true`, as Auth0 does for events caused by a transfer
     /// token.
     package var isTriggeredByTransferToken = false
-    /// The name of the user's provider; `nil` if the subject contains it.
+    /// The name of the user's provider. The line shows it for a linked account, whose subject does not contain it.
     package var realm: String?
     package var details: [(String, String)]
 

@@ -4,7 +4,7 @@ package import Vocabulary
 
 /// Writes swift-log records as JSON lines to a `LineQueue`. A log statement never waits for the reader.
 package struct JSONLogHandler: LogHandler {
-    /// The minimum level, shared by all loggers. A reload may change it.
+    /// The minimum level, shared by all loggers.
     package final class Threshold: Sendable {
         private let value: Mutex<Logger.Level>
 

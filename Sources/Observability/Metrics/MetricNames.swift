@@ -1,5 +1,5 @@
-/// All metrics of the gateway. Labels never contain users, paths or addresses. The configuration determines the number
-/// of series.
+/// All metrics of the gateway. Labels never contain users, requested paths or clients' addresses. The configuration
+/// determines the number of series.
 package enum MetricNames {
     /// The bounds of durations in seconds: OpenTelemetry's bounds for HTTP, and three smaller ones.
     package static let durationBuckets: [Double] = [
@@ -108,7 +108,7 @@ package enum MetricNames {
         "sallyport_handoff_age_seconds",
         "Time from the mint of a session-transfer token to the sign-in that used it up."
     )
-    /// The bounds of `handoffAge` in seconds. Most tokens expire after a minute, and all within five.
+    /// The bounds of `handoffAge` in seconds. Tokens expire after a minute by default, and after five at most.
     package static let handoffAgeBuckets: [Double] = [0.25, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 120, 300]
     package static let hostTickets = MetricFamily.counter(
         "sallyport_host_tickets_total{result}",

@@ -2,8 +2,8 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// The gateway's metrics. Families and label values are registered when the configuration is loaded. Each event loop
-/// counts in its own `MetricsShard`, and a scrape adds up all shards.
+/// The gateway's metrics. Most families and label values are registered when the configuration is loaded, others at
+/// their first use. Each event loop counts in its own `MetricsShard`, and a scrape adds up all shards.
 ///
 /// Registering a family and label values again returns the existing id.
 package final class MetricsRegistry: Sendable {

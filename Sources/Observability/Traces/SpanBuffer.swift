@@ -219,7 +219,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.put(run)
     }
 
-    /// Writes `tracestate`, unless empty. It is never cut.
+    /// Writes `tracestate`, unless empty. Callers limit its length, because `textLimit` would cut a member of it.
     package func state(_ text: UnsafeRawBufferPointer) {
         if !text.isEmpty { self.text(3, text) }
     }
@@ -533,7 +533,7 @@ private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
     return bits & 0x8080_8080_8080_8080 == 0
 }
 
-/// Passes a text as valid UTF-8 of at most `limit` bytes, or slightly more if invalid bytes are replaced.
+/// Passes a text as valid UTF-8 of at most `limit` bytes, or up to three times as many if invalid bytes are replaced.
 private func withUTF8<Result>(
     _ text: UnsafeRawBufferPointer,
     limit: Int,

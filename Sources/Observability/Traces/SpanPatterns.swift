@@ -120,7 +120,8 @@ package final class SpanPatterns {
         buffer.begin(head)
         var (statusAt, sessionAt) = (0, 0)
         if hasStatus {
-            // Integers from 128 to 16,383 are encoded in two bytes. Every status is in this range.
+            // 200 is encoded in two bytes, as integers from 128 to 16,383 are. `SpanBuffer.begin` writes every status
+            // in two.
             buffer.attribute(self.status, 200)
             statusAt = buffer.bytes.count - 2
         }

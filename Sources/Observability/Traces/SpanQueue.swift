@@ -5,11 +5,11 @@ import Synchronization
 package final class SpanQueue: Sendable {
     /// Why spans did not reach the collector. The raw value is the label `reason` of `sallyport_spans_dropped_total`.
     package enum Loss: String, Sendable, CaseIterable {
-        /// The exporter could not keep up.
+        /// The exporter could not keep up, or has ended.
         case queueFull = "queue_full"
         /// The collector rejected the spans permanently.
         case refused
-        /// The collector did not answer in time, or was not available for too long.
+        /// The collector did not accept the spans in time, or before the gateway stopped.
         case failed
     }
 
@@ -181,7 +181,7 @@ package final class TraceLog {
     private let queue: SpanQueue
     /// The buffer to write spans to. Call `ended` after each span.
     @usableFromInline package private(set) var buffer: SpanBuffer
-    /// The last reading of the clocks, at most a second old.
+    /// The last reading of the clocks. `clock(at:)` reads them again after a second.
     @usableFromInline private(set) var clock = SpanClock()
     /// When to read the clocks again, by the monotonic clock in nanoseconds.
     @usableFromInline private(set) var clockEnd: UInt64 = 0
@@ -233,7 +233,7 @@ package final class TraceLog {
         if self.buffer.spans > 0 { self.buffer = self.queue.exchange(self.buffer) }
     }
 
-    /// Returns a new span id. Neither the id nor its complement is 0.
+    /// Returns a new span id. Its complement is not 0 either: `Tracer` uses it as a second id.
     @inlinable @inline(__always)
     package func nextSpan() -> UInt64 {
         repeat {

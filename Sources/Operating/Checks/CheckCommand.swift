@@ -114,7 +114,7 @@ struct CheckCommand: WiredCommand {
         var verdicts = try await wiring.checkStore(settings.store)
         let client = CallClient(group: try TransportGroup(count: 1))
         for provider in settings.providers {
-            // This does not fail, because the files were read with the settings.
+            // This fails only if a file has changed since it was read with the settings.
             let transport = try client.transport(
                 caFile: provider.settings.caFile,
                 allowsPlainHTTP: provider.settings.allowsPlainHTTP,

@@ -13,7 +13,7 @@ enum ClientDrift {
         guard loaded.settings.store.isShared, let secrets = loaded.settings.secrets else { return nil }
         let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
-        // The command's verdicts already report problems of the store.
+        // This store logs nothing, because the command's verdicts already report its problems.
         let backing = try wiring.backing(loaded.settings.store, keys, group)
         try await backing.start()
         let overlay = ClientOverlay(

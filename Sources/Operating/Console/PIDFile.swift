@@ -3,7 +3,7 @@ import Glibc
 /// The file with the process id of a running gateway.
 package enum PIDFile {
     /// Creates an empty file. `write` adds the process id later, when the process handles signals. Throws if the file
-    /// names a gateway that is still running.
+    /// names a gateway that is still running, or cannot be created.
     package static func claim(_ path: String) throws {
         if let former = self.process(in: path), former != getpid(), self.isGateway(former) {
             throw PrivateFileFailure("\(path): a gateway with process id \(former) is already running")
@@ -37,7 +37,8 @@ package enum PIDFile {
         return text.flatMap { Int32($0) }.flatMap { $0 >= 1 ? $0 : nil }
     }
 
-    /// True if the process runs this program. Signals must not reach an unrelated process that reuses the id.
+    /// True if the process runs a program with this program's file name. Signals must not reach an unrelated process
+    /// that reuses the id.
     static func isGateway(_ process: Int32) -> Bool {
         guard process >= 1 else { return false }
         func program(_ process: String) -> String? {

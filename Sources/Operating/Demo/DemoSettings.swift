@@ -191,7 +191,7 @@ package struct DemoSettings: Sendable {
         return try SettingsLoader.load(
             file: "demo.yaml",
             environment: [:],
-            // If other machines can connect, the demo has already warned that the passwords are public.
+            // If other machines can connect, the demo itself warns that the passwords are public.
             flags: InsecureFlags(http: true, staticUsers: !self.isLocal),
             files: SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in

@@ -44,7 +44,7 @@ package struct Draft {
 
     var settings: Settings { self.configuration.settings }
 
-    /// Warnings about routes, and about values of static users that apps would not get.
+    /// Warnings about routes, callbacks, and values of static users that apps would not get.
     var findings: [String] {
         self.configuration.routes.findings.filter { !$0.isError }.map(\.description)
             + self.settings.providers.flatMap(self.findings(of:))

@@ -35,7 +35,7 @@ package struct SettingsOptions: ParsableArguments {
         return options
     }
 
-    /// Returns a message that lists the problems, one per line.
+    /// Returns a message that lists the problems, one per line, or says that there are no settings.
     package func report(_ failure: SettingsFailure, named argument: SettingsFileArgument? = nil) -> String {
         let hasFile = self.config != nil || argument?.file != nil
         if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {

@@ -12,7 +12,7 @@ enum CertificateProbe {
     /// The event loop of all probes; `nil` if the system has no thread for it.
     private static let loop = try? TransportGroup(count: 1).next()
 
-    /// Returns the fault in the validity periods of a server's certificates; `nil` if they have none. In that case, the
+    /// Returns the fault in the validity periods of a server's certificates; `nil` if none is found. In that case, the
     /// authority is probably not trusted.
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
         guard let loop = self.loop else { return nil }

@@ -24,7 +24,7 @@ extension RedisCheck {
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
-                    // On a new connection: a sentinel that requires a password has closed the first one.
+                    // Not with the questions: a sentinel that requires a password closes the connection at `SUBSCRIBE`.
                     let heard = try await self.ask(subscriptions, of: endpoint, greeting: greeting)
                     let unheard = zip(channels, heard).filter { _, reply in
                         if case .error(let error) = reply { error.code == "NOPERM" } else { false }

@@ -6,7 +6,7 @@ import Vocabulary
 
 /// Connects to the configured Redis as the gateway would, and reports problems.
 ///
-/// Does not read or change the gateways' data. Writes only one key, which expires after a millisecond.
+/// Does not read or change the gateways' data. Writes only an empty test key at each primary, and deletes it.
 package struct RedisCheck: Sendable {
     let configuration: RedisConfiguration
     /// Makes connections with the user and password that are currently valid.
@@ -145,7 +145,7 @@ package struct RedisCheck: Sendable {
     private func check(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         var (verdicts, acquaintance) = await self.meet(endpoint)
         guard let acquaintance else {
-            // The user may not run `INFO`. Other missing rights are still reported.
+            // Without a verdict, `INFO` is denied or unknown. Other missing rights are still reported.
             return verdicts.isEmpty ? await self.rights(endpoint, tag: tag) : verdicts
         }
         let facts = acquaintance.facts
@@ -201,7 +201,7 @@ package struct RedisCheck: Sendable {
         return (verdicts, (facts, took))
     }
 
-    /// The end of a message: where an address comes from that is not in the URL.
+    /// The end of a message about an address that is not in the URL: who reports it.
     private var origin: String {
         switch self.configuration.deployment {
         case .standalone: ""

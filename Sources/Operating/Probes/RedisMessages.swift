@@ -71,7 +71,7 @@ package enum RedisMessages {
             + "neither side can read the sessions of the other. They are not ready"
     }
 
-    /// Explains an error with the generic code `ERR` by its text.
+    /// Explains any other error, e.g. with the generic code `ERR`, by its text.
     private static func other(_ error: RedisServerError) -> String {
         let text = error.message.lowercased()
         if text.utf8.contains("db index".utf8) {

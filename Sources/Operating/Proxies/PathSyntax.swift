@@ -39,7 +39,7 @@ enum PathSyntax {
         let bytes = Array(String(scalar).utf8)
         let isLetter = bytes.count == 1 && Self.isLetterOrDigit(bytes[0])
         let isUnreserved = isLetter || "-_~.".unicodeScalars.contains(scalar)
-        // Any other character is special in some proxy's configuration.
+        // Any other character may be special in some proxy's configuration.
         let isPlain = isLetter || "-_~@:".unicodeScalars.contains(scalar)
         let code = String(scalar.value, radix: 16)
         let hex = bytes.map(Self.hex)

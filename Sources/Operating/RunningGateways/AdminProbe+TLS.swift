@@ -26,7 +26,7 @@ extension AdminProbe {
             throw Failure(description: "no thread to ask \(place)")
         }
         let answer = loop.makePromise(of: [UInt8].self)
-        // The socket was connected in blocking mode.
+        // The socket was connected in blocking mode, which would block the event loop.
         _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
         let connected = loop.submit {
             let stream = StreamSocket(socket, on: loop)
@@ -104,7 +104,7 @@ private final class AnswerCollector: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The peer closed without close_notify. An incomplete answer is rejected later.
+        // The peer closed without close_notify. `channelInactive` completes the answer with the bytes so far.
         if case .uncleanShutdown? = error as? NIOSSLError { return }
         self.answer.fail(error)
         context.close(promise: nil)

@@ -33,7 +33,7 @@ enum AdminProbe {
     /// - Parameters:
     ///   - token: An operator's token; `nil` for none.
     ///   - document: The JSON body; `nil` for none.
-    ///   - seconds: The time limit. A slow answer may take slightly longer.
+    ///   - seconds: The time limit of each step. A slow request may take a few times as long.
     static func get(
         _ path: String,
         method: String = "GET",

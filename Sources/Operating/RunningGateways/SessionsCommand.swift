@@ -192,7 +192,7 @@ struct SessionsCommand: ParsableCommand {
 
         /// Signs out users, and adds those signed out to `done`.
         ///
-        /// - Returns: True if any session ended.
+        /// - Returns: True if any session ended, or if a listed session was already gone.
         private static func signOut(
             _ users: [[String]: [String]],
             after done: inout Set<[String]>,

@@ -121,7 +121,7 @@ struct Assembly: Sendable {
         parties.onEnd = { [grants = foundations.grants] in grants.noteEnd(of: $0) }
         self.parties = parties
         let keys = foundations.keys.sealing
-        // Only hosts with the same providers share sign-ins, so one `HandoffShare` serves all realms.
+        // A host shares sign-ins only with a host that has all its providers, so one `HandoffShare` serves all realms.
         let share =
             settings.handoff.isShared ? HandoffShare(hosts: SignInHosts(settings.hosts), keys: keys) : nil
         let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
@@ -220,7 +220,8 @@ struct Assembly: Sendable {
         )
     }
 
-    /// Rejects a reload if the new file conflicts with changes of a client at run time. The client would stop working.
+    /// Rejects a reload if the new file conflicts with changes of a client at run time, and the former file did not.
+    /// The client would stop working.
     private static func refuse(newFaultsOf clients: ClientRegistry, _ former: ClientRegistry?) throws {
         guard let known = former?.catalogue.withheld else { return }
         let faults = clients.catalogue.withheld.filter { known[$0.key] == nil }.sorted { $0.key < $1.key }

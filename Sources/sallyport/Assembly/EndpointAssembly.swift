@@ -164,7 +164,8 @@ struct EndpointAssembly {
 
     // MARK: Ways to sign in
 
-    /// The sign-out at providers; `nil` without providers that sign in by redirect, or without endpoints.
+    /// The sign-out at providers; `nil` without providers that sign in by redirect, or without a host that has
+    /// endpoints.
     private var providerSignOut: ProviderSignOut? {
         let providers = self.members.compactMap(\.provider.roles.browser)
         let names = Set(self.group.providers)

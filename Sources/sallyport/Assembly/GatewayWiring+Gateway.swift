@@ -9,7 +9,7 @@ import Transport
 import Vocabulary
 
 extension GatewayWiring {
-    /// The functions that assemble parts exactly as `run` does.
+    /// The functions that assemble parts as `run` does.
     static let gateway = GatewayWiring(
         draft: { try Self.draft($0) },
         backing: { try StoreChoice.backing($0, keys: $1, group: $2) },

@@ -4,8 +4,8 @@ import Operating
 import Settings
 import Vocabulary
 
-/// The endpoints of the admin listener. Health, readiness, metrics and the servers of apps need no token: their answers
-/// contain no users, sessions or client addresses. All other endpoints need an operator's token.
+/// The endpoints of the admin listener. Health, readiness, metrics, the servers of apps and the index page need no
+/// token: their answers contain no users, sessions or client addresses. All other endpoints need an operator's token.
 ///
 /// The admin listener is bound to loopback by default. It has its own `EndpointServer`, and answers even if all other
 /// listeners are full, draining or closed.

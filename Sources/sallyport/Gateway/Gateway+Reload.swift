@@ -65,7 +65,7 @@ extension Settings {
     /// Restores the settings that a reload cannot change.
     ///
     /// - Parameter backing: The store in use.
-    /// - Returns: A warning for each restored setting.
+    /// - Returns: A warning for each restored setting except `tls`.
     fileprivate mutating func keepFixed(of former: Settings, by backing: any StoreBacking) -> [String] {
         var warnings: [String] = []
         // Listeners are matched with their settings by index.
@@ -94,7 +94,7 @@ extension Settings {
                     + "subjects: restore the old key unless you want that"
             )
         }
-        // All other settings are read only at the start.
+        // The settings below are read only at the start, except the users and passwords of Redis (`mayReload`).
         if !backing.mayReload(former.store, self.store) {
             warnings.append("store: takes effect at the next start")
             self.store = former.store

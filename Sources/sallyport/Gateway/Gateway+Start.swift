@@ -207,8 +207,8 @@ extension Gateway {
         self.foundations.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
     }
 
-    /// Starts to follow changes of clients at run time. Waits up to two seconds for the first read, so that no client
-    /// is used without its changes.
+    /// Starts to follow changes of clients at run time. Waits up to two seconds for the first read, because clients
+    /// should not be used without their changes.
     func startClients() async {
         let overlay = self.foundations.clientOverlay
         overlay.notify { [loops = self.loops, caches = self.foundations.caches, group = self.group] losses in

@@ -130,7 +130,7 @@ extension Gateway {
         let deadline = start + plan.requests
         while ContinuousClock.now < deadline {
             if ContinuousClock.now >= start + plan.renewals { self.foundations.grants.beginNoMore() }
-            // A request that begins after this line is seen by the next check.
+            // A request that begins after the first of the two counts is seen by the second.
             if await self.loops.busyCount() == 0, await self.loops.closeUnlessBusy() == 0 { break }
             try? await Task.sleep(for: .milliseconds(50))
         }

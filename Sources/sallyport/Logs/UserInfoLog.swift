@@ -1,7 +1,7 @@
 import Logging
 import Observability
 
-/// Counts and logs sign-ins without a usable answer from the provider's userinfo endpoint.
+/// Counts and logs sign-ins and renewals without a usable answer from the provider's userinfo endpoint.
 final class UserInfoLog: Sendable {
     private let name: String
     private let registry: MetricsRegistry

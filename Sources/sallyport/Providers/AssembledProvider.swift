@@ -42,7 +42,8 @@ struct AssembledProvider: Sendable {
         return provider
     }
 
-    /// Makes the verifiers of `native_social`. They use the proxies of the first provider.
+    /// Makes the verifiers of `native_social`. They use the proxies of the first provider or, without providers,
+    /// the proxies of the settings.
     static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
         try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies

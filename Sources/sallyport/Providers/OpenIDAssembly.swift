@@ -53,7 +53,8 @@ extension AssembledProvider {
         )
     }
 
-    /// Adds a verifier of opaque access tokens to `tokens`, and makes a verifier of refresh tokens.
+    /// Adds a verifier of opaque access tokens to `tokens`, and makes a verifier of refresh tokens, each only if the
+    /// settings ask for it.
     fileprivate static func introspection(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,

@@ -91,8 +91,8 @@ final class ProviderWatch: Sendable {
     /// The readiness checks of OpenID providers.
     ///
     /// A check passes once metadata were known, even if a reload later configures an unreachable issuer: existing
-    /// sessions still work. It also passes if all hosts have another usable provider, unless the settings require this
-    /// one.
+    /// sessions still work. It also passes if the provider is not needed (`isEssential`): by default,
+    /// if all its hosts have another usable provider.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
         func isUsable(_ realm: Realm) -> Bool {

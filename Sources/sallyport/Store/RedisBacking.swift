@@ -20,7 +20,7 @@ final class RedisBacking: StoreBacking {
     /// Makes the parts, without connecting.
     ///
     /// - Parameters:
-    ///   - lapsed: Called with each expired session.
+    ///   - lapsed: Called with an expired session when its token is presented.
     ///   - clock: A monotonic clock. It is also the clock of the records until Redis has reported its time.
     /// - Throws: `StartRefusal`, with the setting at fault.
     init(
@@ -79,7 +79,7 @@ final class RedisBacking: StoreBacking {
     var store: any RecordStore { self.redis }
     var databaseSystem: String? { "redis" }
 
-    /// Connects. Returns when each connection was tried once, even without success.
+    /// Connects. Returns when each connection was tried once, even without success, or after four connect timeouts.
     func start() async throws {
         try await self.redis.start()
         await self.watch.start()
@@ -148,9 +148,9 @@ final class RedisBacking: StoreBacking {
         let dangers = unsafe + forgetful
         return [
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
-            // Sessions can still be read, but users cannot sign in. `NOREPLICAS` may mean that the primary is isolated,
-            // and that only other gateways can serve. The primary is retried even without requests, so an idle gateway
-            // recovers.
+            // Not ready: sessions can still be read, but users cannot sign in. `NOREPLICAS` may mean that the primary
+            // is isolated, and that only other gateways can serve. The primary is retried even without requests, so an
+            // idle gateway recovers.
             (
                 "store_writes", refusals.isEmpty,
                 refusals.isEmpty

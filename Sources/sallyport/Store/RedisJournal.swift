@@ -5,7 +5,8 @@ import RedisStore
 import Synchronization
 import Vocabulary
 
-/// Logs changes in the state of Redis and its connections. Single failures are not logged.
+/// Logs changes in the state of Redis and its connections. Single failures are not logged, except
+/// unconfirmed writes.
 final class RedisJournal: Sendable {
     private struct State {
         var primaryChanges = 0

@@ -6,10 +6,10 @@ import Vocabulary
 
 /// Finds out why Redis cannot be used, for the log and the readiness checks.
 ///
-/// While a connection is missing, the checks of `check --network` run at once and then every five seconds.
+/// While a connection is missing, the checks of `check --network` run at once, and again every few seconds.
 ///
 /// A Redis that can be used may still deny some commands (ACL). The needed rights are tested at the start, every ten
-/// seconds, and within a second after a command was denied.
+/// seconds, every second while one is missing, and within a second after a command was denied.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?

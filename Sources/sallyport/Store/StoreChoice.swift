@@ -11,7 +11,8 @@ enum StoreChoice {
     /// Returns the store. It connects when started.
     ///
     /// - Parameters:
-    ///   - audit: Receives an event for each expired session.
+    ///   - audit: Receives an event for an expired session, except for access tokens. Redis reports a session only
+    ///     when its token is presented.
     ///   - logger: Receives the store's log lines.
     /// - Throws: `StartRefusal`, with the setting at fault.
     static func backing(

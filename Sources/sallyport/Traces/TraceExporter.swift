@@ -169,9 +169,9 @@ final class TraceExporter: Sendable {
         case later(String, after: Duration?)
     }
 
-    /// Sends a batch until the collector accepts or rejects it, or the export timeout ends.
+    /// Sends a batch until the collector accepts or rejects it, the export timeout ends, or the gateway stops.
     ///
-    /// - Returns: The collector's `Retry-After` if it exceeds the timeout; `nil` otherwise.
+    /// - Returns: The `Retry-After` of the collector's last answer if the batch is given up; `nil` if there is none.
     private func send(_ batch: [SpanBuffer]) async -> Duration? {
         let body = self.request.body(batch)
         let deadline = ContinuousClock.now + self.settings.exportTimeout
