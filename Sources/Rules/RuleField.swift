@@ -33,7 +33,7 @@ package struct RuleField: Sendable, Equatable {
         }
     }
     /// Whether the field's value comes from the database of places.
-    package var isPlace: Bool { self.path.contains("geoip") }
+    package var isPlace: Bool { self.path.contains("geoip") && !self.isTrait }
     /// Whether the field's value comes from the source of autonomous system numbers.
     package var isSystemNumber: Bool { self.path.last == "asn" && !self.isTrait }
 

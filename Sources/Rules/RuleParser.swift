@@ -6,7 +6,7 @@ struct RuleParser {
     typealias Node = RuleCondition.Node
     typealias Operand = RuleCondition.Operand
 
-    /// The nesting depth of parentheses and `not` stays below this number.
+    /// The maximum nesting depth of parentheses and `not`.
     static let deepest = 32
 
     private let tokens: [RuleToken]
@@ -59,7 +59,7 @@ struct RuleParser {
     }
 
     private mutating func one(depth: Int) throws(RuleFault) -> Node {
-        guard depth < Self.deepest else {
+        guard depth <= Self.deepest else {
             let allowed = "at most \(Self.deepest) levels of not and parentheses"
             throw self.fault(self.next, allowed: allowed, fix: "make several rules of it")
         }

@@ -175,9 +175,10 @@ struct RuleConditionTests {
 
     @Test("Depth and length are bounded")
     func bounds() throws {
-        let deep = String(repeating: "(", count: 31) + "true" + String(repeating: ")", count: 31)
+        let deep = String(repeating: "(", count: 32) + "true" + String(repeating: ")", count: 32)
         #expect(try RuleCondition(deep).applies(to: [:]))
-        #expect(throws: RuleFault.self) { try RuleCondition("((\(deep)))") }
+        let fault = try #require(throws: RuleFault.self) { try RuleCondition("(\(deep))") }
+        #expect(fault.allowed == "at most 32 levels of not and parentheses")
         #expect(throws: RuleFault.self) { try RuleCondition(String(repeating: "not ", count: 500) + "true") }
         #expect(throws: RuleFault.self) { try RuleCondition(String(repeating: "(", count: 2000)) }
         let long = Array(repeating: "true", count: 256).joined(separator: " and ")
@@ -215,5 +216,9 @@ struct RuleConditionTests {
         #expect(condition.fields.map(\.field.name) == ["event.request.asn", "event.user.asn"])
         #expect(condition.fields.map(\.offset) == [10, 38])
         #expect(condition.fields.map(\.field.isSystemNumber) == [true, false])
+        let places = try RuleCondition(
+            "event.request.geoip.countryCode == event.user.geoip.countryCode or event.request.ip == missing"
+        )
+        #expect(places.fields.map(\.field.isPlace) == [true, false, false])
     }
 }

@@ -553,6 +553,9 @@ struct ProviderTests {
         #expect(SettingsBench().problems(none).isEmpty)
         let own = "audiences: [api], introspection: {client_id: b}"
         self.expect(Self.file(Self.oidc, own), "provider.oidc.introspection.client_secret_file")
+        // The provider's secret is for the provider's client and method only.
+        let basic = own.replacing("client_id: b", with: "client_authentication: client_secret_basic")
+        self.expect(Self.file(Self.oidc, basic), "provider.oidc.introspection.client_authentication")
     }
 
     // MARK: Fields and assertions

@@ -77,6 +77,9 @@ struct TLSSettingsTests {
         }
         #expect(try warnings("").count == 1)
         #expect(try warnings("listen: [\":1\", {address: \":2\", client_certificates: optional}]\n") == [])
+        let authorization = "authorization: {listen: {address: \"127.0.0.1:9\", tls: true}, peers: [10.0.0.0/8]"
+        #expect(try warnings(authorization + "}\n").count == 1)
+        #expect(try warnings(authorization + ", peer_certificate: {san_any: [proxy.internal]}}\n") == [])
     }
 
     @Test(

@@ -58,7 +58,7 @@ package struct ManagedNames: Sendable {
         ]
 
     /// The prefixes that are always managed. They also protect the fields of a former preset, except `X-User-Id` and
-    /// `X-User-Email` (`kratos`).
+    /// `X-User-Email` (`kratos`), which other apps expect from their clients (for example Rails apps with Tiddle).
     private static let alwaysPrefixes = [
         "x-auth-", "x-sallyport-", "x-forwarded-", "remote-", "x-kratos-", "x-original-", "x-rewrite-", "x-ssl-",
         "x-wsgi-",

@@ -371,6 +371,8 @@ package struct RequestParser: Sendable {
             head.authority = authority
         } else if head.minorVersion != 0 || !self.allowsMissingHost {
             return .requestHost
+        } else if !head.authority.isEmpty, !HostField.isValid(head.authority.bytes(in: base)) {
+            return .requestHost
         }
         if head.framing == .length(0) { head.framing = .none }
         if head.line(.connection) != nil { return self.connection(base, head) }

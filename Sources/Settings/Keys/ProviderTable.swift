@@ -21,12 +21,13 @@ extension Section {
         secretFile: String? = nil,
         isOptional: Bool = false
     ) -> [SettingsKey] {
-        let provider = isOptional ? "the provider's" : nil
+        let whole = isOptional ? "the provider's, if no client_ key is written here" : nil
+        let method = "client_secret_basic with a secret, private_key_jwt with a key"
         return [
             SettingsKey(
                 "client_id",
                 .text(.registeredID),
-                default: provider,
+                default: isOptional ? "the provider's" : nil,
                 required: !isOptional,
                 environment: id,
                 "The gateway's client id at the provider."
@@ -34,20 +35,20 @@ extension Section {
             SettingsKey(
                 "client_secret_file",
                 .path(isSecret: true),
-                default: provider ?? "none",
+                default: whole ?? "none",
                 environment: secretFile,
                 "A file with the gateway's client secret at the provider."
             ),
             SettingsKey(
                 "client_key_file",
                 .path(isSecret: true),
-                default: provider ?? "none",
+                default: whole ?? "none",
                 "A PEM file with a private key, with which the gateway authenticates instead of a secret (private_key_jwt)."
             ),
             SettingsKey(
                 "client_authentication",
                 .choice(ClientAuthenticationMethod.allCases.map(\.rawValue)),
-                default: "client_secret_basic with a secret, private_key_jwt with a key, otherwise none",
+                default: whole.map { "\($0); otherwise \(method)" } ?? "\(method), otherwise none",
                 "How the gateway authenticates to the provider."
             ),
         ]

@@ -200,10 +200,11 @@ extension SettingsBuilder {
     }
 
     /// If no listener for clients requests certificates, warns of routes that require a certificate. Also warns of
-    /// `client_ca_file`, unless a listener for operators requests certificates.
+    /// `client_ca_file`, unless a listener for operators or for other proxies requests certificates.
     mutating func checkCertificateDemands(_ settings: Settings) {
         guard !self.isPartial, settings.listen.allSatisfy({ $0.clientCertificates == .none }) else { return }
-        if settings.tls?.clientAuthorities != nil, settings.management.allSatisfy({ $0.clientCertificates == .none }) {
+        let others = settings.management + [settings.authorization?.listen].compactMap(\.self)
+        if settings.tls?.clientAuthorities != nil, others.allSatisfy({ $0.clientCertificates == .none }) {
             self.warnings.append(
                 "tls.client_ca_file: no address of listen asks for a certificate: write client_certificates: optional or required"
             )

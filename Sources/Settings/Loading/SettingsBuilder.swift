@@ -35,12 +35,12 @@ struct SettingsBuilder {
         settings.apis = apis
         self.setListeners(&settings)
         settings.tls = self.tls()
-        self.checkCertificateDemands(settings)
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
         self.checkNamers(settings)
         self.checkCovering(settings)
         self.setAuthorization(&settings)
+        self.checkCertificateDemands(settings)
         self.checkUnnamedProxy(settings)
         if self.callsOthers || self.sendsTraces { settings.proxies = self.environmentProxies() }
         settings.providers = self.providers(settings)

@@ -163,6 +163,18 @@ struct ManagedNamesTests {
         #expect(kept(sent, profile) == [])
     }
 
+    @Test("Every preset protects the names of all presets, except those that clients send to apps of their own")
+    func otherPresets() {
+        let profiles = IdentitySettings.Preset.allCases.map { preset in profile { $0.preset = preset } }
+        for name in Set(profiles.flatMap(\.fields).map(\.name)) {
+            let isOfClients = name == "X-User-Id" || name == "X-User-Email"
+            for profile in profiles {
+                let isConfigured = profile.fields.contains { $0.name == name }
+                #expect(self.isManaged(name, profile) == (isConfigured || !isOfClients), "\(name)")
+            }
+        }
+    }
+
     @Test("CVE-2026-30851: a client's identity field is removed even if the session has no value for it")
     func noValue() {
         let rendered = lines(profile(), session(traits: [:]))

@@ -195,6 +195,8 @@ import Vocabulary
         ("GET / HTTP/1.0\r\n\r\n", ParseResult.complete, ""),
         ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", .complete, "a"),
         ("GET http://b/ HTTP/1.0\r\n\r\n", .complete, "b"),
+        ("GET http://user@b/ HTTP/1.0\r\n\r\n", .refused(.requestHost), ""),
+        ("GET http://b%2Fc/ HTTP/1.0\r\n\r\n", .refused(.requestHost), ""),
         ("GET http://b/ HTTP/1.0\r\nHost: a\r\n\r\n", .refused(.requestHost), ""),
         ("GET / HTTP/1.1\r\n\r\n", .refused(.requestHost), ""),
     ])
