@@ -6,15 +6,15 @@ package import Vocabulary
 extension KratosProvider: RefreshingProvider {
     /// The shortest interval between two questions about a session, however short `provider.kratos.cache` is.
     private static let shortestInterval = Duration.seconds(1)
-    /// The `tokenType` of a kept cookie. A kept session token has another type.
-    private static let cookieType = "cookie"
+    /// The `tokenType` of a kept session token. A kept cookie has the cookie's name, which contains no space.
+    private static let tokenType = "session token"
 
     package func kept(_ credential: PresentedToken, until expiresAt: UnixTime) -> KeptCredential? {
         let isToken = credential.kind == .native
         return KeptCredential(
             tokens: ProviderTokenSet(
                 accessToken: credential.token,
-                tokenType: isToken ? "session_token" : Self.cookieType,
+                tokenType: isToken ? Self.tokenType : self.cookieName,
                 expiresAt: expiresAt
             ),
             // What an app hands off ends as soon as the app's token does.
@@ -22,15 +22,19 @@ extension KratosProvider: RefreshingProvider {
         )
     }
 
-    package func canAsk(with tokens: ProviderTokenSet) -> Bool { true }
+    /// A cookie is not presented under another name than its own. Otherwise, a wrong `provider.kratos.cookie_name` would
+    /// end everything.
+    package func canAsk(with tokens: ProviderTokenSet) -> Bool {
+        tokens.tokenType == Self.tokenType || tokens.tokenType == self.cookieName
+    }
 
     /// With the admin API, Kratos can also be asked about the user of a session that has expired.
     package func isTimely(_ tokens: ProviderTokenSet, at time: UnixTime) -> Bool {
-        self.adminURL != nil || tokens.outliveAnswer(at: time)
+        self.canAsk(with: tokens) && (self.adminURL != nil || tokens.outliveAnswer(at: time))
     }
 
     package func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
-        let kind: Session.Kind = tokens.tokenType == Self.cookieType ? .web : .native
+        let kind: Session.Kind = tokens.tokenType == Self.tokenType ? .native : .web
         var presented = PresentedToken(tokens.accessToken, as: kind)
         presented.wasGood = true
         switch await self.introspect(presented) {

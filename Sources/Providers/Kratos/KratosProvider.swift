@@ -19,7 +19,7 @@ package final class KratosProvider: TokenProvider {
     package let staleLifetime: Duration
     private let publicURL: String
     let adminURL: String?
-    private let cookieName: String
+    let cookieName: String
     let answers: KratosAnswer
     private let verdicts: SharedQuestions<PresentedToken, TokenVerdict>
     private let readiness: SharedQuestions<String, Bool>

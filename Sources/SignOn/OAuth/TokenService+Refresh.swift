@@ -109,6 +109,8 @@ extension TokenService {
                     continue
                 }
             }
+            // A session of Kratos may end without a request of its browser. Online tokens do not wait for the answer.
+            if session.session.isOnline { self.grants?.renew(session.session, session.key) }
             // Asked before the rotation, so that a client that is refused keeps its token.
             if case .transfer(let audience, let judged) = wish {
                 let rules = await judged(session.session)

@@ -122,6 +122,19 @@ struct KratosFollowingTests {
         #expect(Self.bench(hasAdminAPI: true).provider.isTimely(kept.tokens, at: end.advanced(by: .seconds(86_400))))
     }
 
+    @Test("A cookie is not asked about under another name, so a wrong cookie_name ends nothing")
+    func renamed() throws {
+        for (kind, isAsked) in [(Session.Kind.native, true), (.web, false)] {
+            let tokens = try Self.kept(Self.bench(), as: kind).tokens
+            let renamed = KratosProviderBench { settings in
+                settings.cookieName = "other_session"
+                settings.adminURL = PublicURL(isHTTPS: false, host: "kratos", port: 4434)
+            }
+            #expect(renamed.provider.canAsk(with: tokens) == isAsked)
+            #expect(renamed.provider.isTimely(tokens, at: renamed.clock.now) == isAsked)
+        }
+    }
+
     @Test("After the session has expired, the admin API says whether its user is active, and with which traits")
     func admin() async throws {
         let bench = Self.bench(hasAdminAPI: true)

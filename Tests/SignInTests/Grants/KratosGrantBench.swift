@@ -129,17 +129,25 @@ struct KratosGrantBench {
 
     func advance(by seconds: Int64) { self.base.time.advance(by: .seconds(seconds)) }
 
-    /// A transfer token that an app mints with its session token.
-    func mint(_ node: GrantBench.Node, _ client: ClientSettings = SharedGrantTests.client()) async throws -> Secret {
-        let requester = try SharedGrantTests.requester(client)
+    /// An access token that an app gets for its session token, to mint with.
+    func exchange(
+        _ node: GrantBench.Node,
+        _ client: ClientSettings = SharedGrantTests.client()
+    ) async throws -> Secret {
         let tokens = try await node.tokens.exchange(
             SwitchedKratos.token,
             for: nil,
             scopes: [],
             forTransfer: true,
-            by: requester
+            by: try SharedGrantTests.requester(client)
         )
-        let access = try #require(tokens.access)
+        return try #require(tokens.access)
+    }
+
+    /// A transfer token that an app mints with its session token.
+    func mint(_ node: GrantBench.Node, _ client: ClientSettings = SharedGrantTests.client()) async throws -> Secret {
+        let access = try await self.exchange(node, client)
+        let requester = try SharedGrantTests.requester(client)
         return try await node.mint.mint(.token(access.bytes), host: nil, for: requester).token
     }
 

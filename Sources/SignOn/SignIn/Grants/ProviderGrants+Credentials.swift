@@ -27,9 +27,10 @@ extension ProviderGrants {
             )
         else { return nil }
         let key = self.authority.grantKey(ofForeign: user.key)
+        var wasAbsent = false
         for _ in 0..<Self.mostWrites {
             let stored = try await self.grant(key)
-            var next = stored?.record ?? Self.grant(kept, of: user, confirmedAt: confirmedAt)
+            var next = stored?.record ?? self.grant(kept, of: user, confirmedAt: confirmedAt)
             // The provider may have extended its session.
             if let end = next.tokens.expiresAt, session.expiresAt > end { next.tokens = kept.tokens }
             next.expiresAt = max(next.expiresAt, session.expiresAt)
@@ -39,7 +40,10 @@ extension ProviderGrants {
                 next.askWithinInterval(from: next.confirmedAt, isTimely: isTimely)
             }
             // Only the provider knows whether the grant's claims or the session's are the present ones.
-            if let known = next.identity, !known.hasClaims(of: session.identity) { next.renewAt = self.clock.now() }
+            if let known = next.identity, !known.hasClaims(of: session.identity) {
+                let now = self.clock.now()
+                next.renewAt = min(next.renewAt ?? now, now)
+            }
             guard next != stored?.record else { return key }
             switch try await self.write(next, key, judged: stored?.version) {
             case .written:
@@ -48,13 +52,18 @@ extension ProviderGrants {
             case .tooLarge:
                 self.journal.note(.tooLarge, session)
                 return nil
-            case .other: continue
+            case .other where stored == nil && wasAbsent:
+                // Nothing is written in an ended lineage: the provider has ended its session, but the gateway that was
+                // told could not end the token or cookie.
+                try await self.end(user.key.lineage)
+                throw NotDone(.sessionUnknown)
+            case .other: wasAbsent = stored == nil
             }
         }
         throw NotDone(.storeUnavailable)
     }
 
-    private static func grant(
+    private func grant(
         _ kept: KeptCredential,
         of user: NewSession,
         confirmedAt: UnixTime
@@ -63,7 +72,7 @@ extension ProviderGrants {
         var grant = ProviderGrant(
             provider: session.provider?.name ?? "",
             owner: RecordOwner(subject: session.subject, epoch: session.epoch),
-            since: confirmedAt,
+            since: self.clock.now(),
             expiresAt: session.expiresAt,
             tokens: kept.tokens,
             session: user.key

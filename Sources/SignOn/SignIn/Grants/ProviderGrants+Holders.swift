@@ -60,13 +60,17 @@ extension ProviderGrants {
             guard let holders = try? await self.living(others) else { return nil }
             var next = stored.record
             next.remove { !holders.contains($0.lineage) }
+            // The provider may extend its session, whose token or cookie then gets a grant under the same key. A store
+            // may refuse the key of a deleted record for a while, so the record expires instead.
+            if holders.isEmpty, next.isOfProvidersSession {
+                next.expiresAt = min(next.expiresAt, self.clock.now().advanced(by: .seconds(1)))
+            }
             // If a client joins at this moment, the second of the two writes finds another version of the grant and is
             // retried. If the grant ends, the client finds no grant.
             switch try? await self.write(next, key, judged: stored.version) {
             case .other?: continue
             case .written? where holders.isEmpty:
-                // The provider may extend its session, whose token or cookie then gets a grant under the same key.
-                if next.isOfProvidersSession { await self.forget(key) } else { await self.end(shared: key) }
+                if !next.isOfProvidersSession { await self.end(shared: key) }
                 return next
             case .written?, .tooLarge?, nil: return nil
             }
@@ -103,6 +107,12 @@ extension ProviderGrant {
         self.following = next
         if let isTimely, self.tokensEndAt == nil { self.askWithinInterval(from: next.confirmedAt, isTimely: isTimely) }
     }
+
+    /// Returns whether the provider is to be asked at `now`, and no failure demands a pause.
+    fileprivate func isDue(at now: UnixTime, isTimely: TimeCheck?) -> Bool {
+        guard let renewAt = self.renewAt, let isTimely else { return false }
+        return now >= renewAt && now >= self.restsUntil ?? now && isTimely(self.tokens, now)
+    }
 }
 
 extension ProviderGrants {
@@ -137,15 +147,17 @@ extension ProviderGrants {
         }
         var wasAsked = await self.isAsked(session, key)
         var stored = try await self.grant(grantKey)
-        // The client may have joined the grant before these settings were configured, so they are noted now.
         if let judged = stored {
+            // The client may have joined the grant before these settings were configured, so they are noted now.
             var next = judged.record
-            next.follow(settings, isTimely: self.timeCheck(of: next))
-            if next != judged.record {
-                if try await self.write(next, grantKey, judged: judged.version) == .written {
-                    self.lookAgain(at: grantKey)
-                    wasAsked = await self.isAsked(session, key) || wasAsked
-                }
+            let isTimely = self.timeCheck(of: next)
+            next.follow(settings, isTimely: isTimely)
+            let isChanged = next != judged.record
+            if isChanged { _ = try await self.write(next, grantKey, judged: judged.version) }
+            // Another gateway may have made the grant due earlier than this one remembers.
+            if isChanged || (!wasAsked && next.isDue(at: self.clock.now(), isTimely: isTimely)) {
+                self.lookAgain(at: grantKey)
+                wasAsked = await self.isAsked(session, key) || wasAsked
                 stored = try await self.grant(grantKey)
             }
         }

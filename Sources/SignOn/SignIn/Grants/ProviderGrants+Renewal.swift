@@ -51,7 +51,7 @@ extension ProviderGrants: SessionRenewer {
         guard let side = session.provider, let grant = side.grant, let provider = self.provider(named: side.name) else {
             return false
         }
-        switch self.begin(grant, telling: promise) {
+        switch self.begin(grant, at: side.name, telling: promise) {
         case .resting: return false
         case .underWay: return true
         case .begun: break
@@ -77,18 +77,23 @@ extension ProviderGrants: SessionRenewer {
 
     private enum Beginning { case begun, underWay, resting }
 
-    private func begin(_ grant: RecordKey, telling promise: EventLoopPromise<Void>?) -> Beginning {
+    /// - Parameter provider: The provider's name.
+    private func begin(
+        _ grant: RecordKey,
+        at provider: String,
+        telling promise: EventLoopPromise<Void>?
+    ) -> Beginning {
         let now = self.clock.now()
         let promises = promise.map { [$0] } ?? []
         return self.state.withLock { state in
             if state.underWay[grant] != nil {
-                state.underWay[grant]? += promises
+                state.underWay[grant]?.waiting += promises
                 return .underWay
             }
-            guard !state.isDraining, state.underWay.count < Self.mostRenewals, now >= state.restsUntil ?? now,
-                now >= state.rests[grant] ?? now
+            guard !state.isDraining, now >= state.restsUntil[provider] ?? now, now >= state.rests[grant] ?? now,
+                state.underWay.values.count(where: { $0.provider == provider }) < Self.mostRenewals
             else { return .resting }
-            state.underWay[grant] = promises
+            state.underWay[grant] = RenewalUnderWay(provider: provider, waiting: promises)
             state.rests[grant] = nil
             return .begun
         }
@@ -97,7 +102,7 @@ extension ProviderGrants: SessionRenewer {
     private func end(_ grant: RecordKey, resting rest: UnixTime?) {
         let now = self.clock.now()
         let waiting = self.state.withLock { state in
-            let waiting = state.underWay.removeValue(forKey: grant) ?? []
+            let waiting = state.underWay.removeValue(forKey: grant)?.waiting ?? []
             guard state.mustLookAgain.remove(grant) == nil, let rest else { return waiting }
             if state.rests.count >= Self.mostRests { state.forgetRests(at: now, keeping: Self.mostRests / 2) }
             state.rests[grant] = rest
@@ -107,7 +112,7 @@ extension ProviderGrants: SessionRenewer {
     }
 
     private func isAwaited(_ grant: RecordKey) -> Bool {
-        self.state.withLock { $0.underWay[grant]?.isEmpty == false }
+        self.state.withLock { $0.underWay[grant]?.waiting.isEmpty == false }
     }
 
     /// The maximum number of grants with a remembered time of the next check. It equals the capacity of a loop's
@@ -264,7 +269,7 @@ extension ProviderGrants: SessionRenewer {
         let now = self.clock.now()
         if let pause {
             let until = now.advanced(by: min(pause, Self.longestRest))
-            self.state.withLock { $0.restsUntil = max($0.restsUntil ?? until, until) }
+            self.state.withLock { $0.restsUntil[leased.provider] = max($0.restsUntil[leased.provider] ?? until, until) }
         }
         let jitter = Double.random(in: 0...1)
         var wasLost = false

@@ -17,24 +17,33 @@ package import Vocabulary
 /// If clients set `refresh_token.provider: follow`, the grants of sign-ins are shared (`ProviderGrant`). A renewal then
 /// also asks the provider whether the user still has access.
 package final class ProviderGrants: RecordCaller {
-    /// The maximum number of renewals at once, so that a provider is not asked for all sessions after an outage.
+    /// The maximum number of renewals at once for one provider, so that it is not asked for all sessions after an
+    /// outage, and a provider that does not answer delays no renewals of others.
     static let mostRenewals = 32
     /// The maximum number of tries to write a record while others replace it.
     static let mostWrites = 8
+
+    /// A renewal in this process.
+    struct RenewalUnderWay {
+        /// The provider's name.
+        let provider: String
+        /// The requests that wait for the renewal.
+        var waiting: [EventLoopPromise<Void>]
+    }
 
     /// The state that all threads share.
     struct State {
         var providers: [any RefreshingProvider] = []
         /// Returns whether new sign-ins of native apps, or of browsers, get a shared grant.
         var sharesGrant: @Sendable (_ isNative: Bool) -> Bool = { _ in false }
-        /// The grants that this process is renewing, and the requests that wait for the renewals.
-        var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
+        /// The grants that this process is renewing.
+        var underWay: [RecordKey: RenewalUnderWay] = [:]
         /// The time of the next check whether a grant must be renewed.
         var rests: [RecordKey: UnixTime] = [:]
         /// The grants that became due earlier than the check under way may have found.
         var mustLookAgain: Set<RecordKey> = []
-        /// The end of a pause that the provider asked for. No grant is renewed earlier.
-        var restsUntil: UnixTime?
+        /// The ends of pauses that providers asked for, by the provider's name. No grant is renewed earlier.
+        var restsUntil: [String: UnixTime] = [:]
         /// The number of deletions and revocations under way.
         var deletions = 0
         var isDraining = false
