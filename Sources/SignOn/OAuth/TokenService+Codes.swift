@@ -264,11 +264,12 @@ extension TokenService {
             guard let grant = try await grants.grant(key)?.record else { throw NotDone(.codeUnknown) }
             return grant.update(of: session, key) ?? session
         }
-        guard session.isOnline, let key = code.parent, let browser = try await self.kept(key),
-            await grants.isAsked(browser.session, key)
-        else { return session }
-        guard let present = try await self.kept(key) else { throw NotDone(.codeUnknown) }
-        session.identity = present.session.identity
+        guard session.isOnline, let key = code.parent, var browser = try await self.kept(key) else { return session }
+        if await grants.isAsked(browser.session, key) {
+            guard let present = try await self.kept(key) else { throw NotDone(.codeUnknown) }
+            browser = present
+        }
+        session.identity = browser.session.identity
         return session
     }
 

@@ -218,6 +218,35 @@ struct HTTPProviderTransportTests {
         try await server.stop()
     }
 
+    @Test("A call that has its time for the answer does not lose the time in which it waits for a connection")
+    func timeForAnswer() async throws {
+        let server = try await RawServer.start(Self.group) { _ in .silence }
+        try await withProviderClient { client in
+            let transport = try client.transport()
+            let url = "http://127.0.0.1:\(server.port)/"
+            let slow = (0..<8).map { _ in
+                Task { await transport.failure(of: OutgoingCall("GET", url + "slow", timeLimit: .seconds(60))) }
+            }
+            try await waitUntil("eight requests") { server.requests.count == 8 }
+            let answered = Task {
+                var call = OutgoingCall("POST", url + "answered", timeLimit: .seconds(4))
+                call.hasTimeForAnswer = true
+                return try await transport.send(call)
+            }
+            let late = Task { await transport.failure(of: OutgoingCall("POST", url + "late", timeLimit: .seconds(4))) }
+            // Half of the time is over when this call fails.
+            let unsent = await transport.failure(of: OutgoingCall("GET", url, timeLimit: .seconds(2)))
+            #expect(unsent?.isUnsent == true)
+            for task in slow { task.cancel() }
+            for task in slow { #expect(await task.value?.isUnsent == false) }
+            try await waitUntil("both requests") { server.requests.count == 10 }
+            #expect(await late.value?.isUnsent == false)
+            server.answer("POST /answered", with: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            #expect(try await answered.value.status == 200)
+        }
+        try await server.stop()
+    }
+
     @Test("A connection that the server has closed after its answer is not used again")
     func closedByServer() async throws {
         let server = try await RawServer.start(Self.group) { _ in

@@ -22,6 +22,8 @@ final class RawServer: Sendable {
     fileprivate final class Log: Sendable {
         let requests = Mutex<[String]>([])
         let connections = Mutex(0)
+        /// Requests without an answer.
+        let pending = Mutex<[(request: String, channel: any Channel)]>([])
     }
 
     private init(_ channel: any Channel, _ state: Log) {
@@ -51,6 +53,13 @@ final class RawServer: Sendable {
     /// Every request as it came.
     var requests: [String] { self.state.requests.withLock { $0 } }
     var connections: Int { self.state.connections.withLock { $0 } }
+
+    /// Answers the requests that begin with `prefix` and to which the reaction was silence.
+    func answer(_ prefix: String, with answer: String) {
+        for (request, channel) in self.state.pending.withLock({ $0 }) where request.hasPrefix(prefix) {
+            channel.writeAndFlush(ByteBuffer(string: answer), promise: nil)
+        }
+    }
 
     func stop() async throws {
         try await self.channel.close()
@@ -87,7 +96,7 @@ private final class RawHandler: ChannelInboundHandler {
         case .answerAndClose(let answer):
             context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
             context.close(promise: nil)
-        case .silence: break
+        case .silence: self.state.pending.withLock { [channel = context.channel] in $0.append((request, channel)) }
         }
     }
 }

@@ -19,16 +19,14 @@ struct SharedGrantCodeTests {
         return (asking, other)
     }
 
-    /// A client of a browser that was idle for 25 minutes redeems its code while `asking` waits for the provider.
-    private func redeemed(
+    /// The redemption of a code that a client gets from `asking` in a browser that was idle for 25 minutes.
+    private func code(
         isOnline: Bool,
-        at other: GrantBench.Node,
-        while asking: GrantBench.Node
-    ) async throws -> Task<IssuedTokens, any Error> {
+        from asking: GrantBench.Node
+    ) async throws -> (redemption: CodeRedemption, requester: TokenRequester) {
         let holder = try await self.bench.signIn(asking)
         let client = SharedGrantTests.client { $0.refreshToken.isOnline = isOnline }
         self.bench.time.advance(by: .seconds(1500))
-        self.bench.provider.hold()
         let wish = CodeWish(
             client: client,
             api: nil,
@@ -40,12 +38,20 @@ struct SharedGrantCodeTests {
         )
         let user = NewSession(key: holder.key, session: holder.session)
         let code = try await asking.tokens.issueCode(wish, to: user, isOfBrowser: true)
+        let redemption = CodeRedemption(code: code, redirectURI: nil, verifier: nil)
+        return (redemption, try SharedGrantTests.requester(client))
+    }
+
+    /// The client redeems its code while `asking` waits for the provider.
+    private func redeemed(
+        isOnline: Bool,
+        at other: GrantBench.Node,
+        while asking: GrantBench.Node
+    ) async throws -> Task<IssuedTokens, any Error> {
+        self.bench.provider.hold()
+        let (redemption, requester) = try await self.code(isOnline: isOnline, from: asking)
         try await waitUntil("the provider is asked") { self.bench.provider.heldCount == 1 }
-        let requester = try SharedGrantTests.requester(client)
-        return Task {
-            let redemption = CodeRedemption(code: code, redirectURI: nil, verifier: nil)
-            return try await other.tokens.redeem(redemption, for: requester)
-        }
+        return Task { try await other.tokens.redeem(redemption, for: requester) }
     }
 
     @Test("The tokens have the claims that the provider gives", arguments: [false, true])
@@ -58,6 +64,17 @@ struct SharedGrantCodeTests {
         let tokens = try await redeemed.value
         #expect(tokens.session.session.identity.traits["name"]?.string == "Ada")
         #expect(self.bench.provider.presented.count == 1)
+    }
+
+    @Test("The tokens have the claims of an answer that arrives before the code is redeemed", arguments: [false, true])
+    func answered(isOnline: Bool) async throws {
+        let node = self.bench.node()
+        self.bench.provider.set(["name": "Ada"])
+        let (redemption, requester) = try await self.code(isOnline: isOnline, from: node)
+        try await self.bench.settled(node)
+        let tokens = try await node.tokens.redeem(redemption, for: requester)
+        #expect(tokens.session.session.identity.traits["name"]?.string == "Ada")
+        #expect(self.bench.provider.presented.count == 1 && self.bench.waits.isEmpty)
     }
 
     @Test("There are no tokens if the provider says no", arguments: [false, true])

@@ -145,7 +145,8 @@ extension ProviderGrants {
             try self.check(isKnown ? session.authenticatedAt : session.issuedAt, canAsk: false, settings)
             return false
         }
-        var wasAsked = await self.isAsked(session, key)
+        let deadline = NIODeadline.now() + self.longestWait
+        var wasAsked = await self.isAsked(session, key, until: deadline)
         var stored = try await self.grant(grantKey)
         if let judged = stored {
             // The client may have joined the grant before these settings were configured, so they are noted now.
@@ -157,7 +158,7 @@ extension ProviderGrants {
             // Another gateway may have made the grant due earlier than this one remembers.
             if isChanged || (!wasAsked && next.isDue(at: self.clock.now(), isTimely: isTimely)) {
                 self.lookAgain(at: grantKey)
-                wasAsked = await self.isAsked(session, key) || wasAsked
+                wasAsked = await self.isAsked(session, key, until: deadline) || wasAsked
                 stored = try await self.grant(grantKey)
             }
         }
@@ -180,10 +181,11 @@ extension ProviderGrants {
 
     /// Asks the provider about the user of a session if it is due to be asked, and waits briefly.
     ///
+    /// - Parameter deadline: The end of the wait. `nil` for the end of `longestWait`.
     /// - Returns: False if nothing is due, as far as this process knows, so that the session is unchanged.
-    func isAsked(_ session: Session, _ key: RecordKey) async -> Bool {
+    func isAsked(_ session: Session, _ key: RecordKey, until deadline: NIODeadline? = nil) async -> Bool {
         let loop = self.loops.any()
-        return (try? await loop.flatSubmit { self.asked(session, key, on: loop) }.get()) ?? false
+        return (try? await loop.flatSubmit { self.asked(session, key, until: deadline, on: loop) }.get()) ?? false
     }
 
     private func check(

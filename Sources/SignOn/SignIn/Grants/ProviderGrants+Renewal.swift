@@ -17,7 +17,6 @@ extension ProviderGrants: SessionRenewer {
 
     /// How often a waiting request checks whether another gateway has finished.
     private static let look = Duration.milliseconds(100)
-    private static let mostLooks = 30
 
     package func renew(_ session: Session, _ key: RecordKey) {
         _ = self.renew(session, key, telling: nil)
@@ -29,15 +28,22 @@ extension ProviderGrants: SessionRenewer {
 
     /// Renews the grant of a session if a renewal is due, and waits briefly for its end.
     ///
+    /// - Parameter deadline: The end of the wait. `nil` for the end of `longestWait`.
     /// - Returns: False if nothing is due, as far as this process knows, so that the session is unchanged.
-    func asked(_ session: Session, _ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
+    func asked(
+        _ session: Session,
+        _ key: RecordKey,
+        until deadline: NIODeadline? = nil,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Bool> {
         let promise = loop.makePromise(of: Void.self)
-        guard self.renew(session, key, telling: promise) else {
+        let deadline = deadline ?? .now() + self.longestWait
+        guard self.renew(session, key, telling: Waiter(promise: promise, deadline: deadline)) else {
             promise.succeed()
             return loop.makeSucceededFuture(false)
         }
         let wait = loop.makePromise(of: Bool.self)
-        let limit = loop.scheduleTask(in: self.longestWait) { wait.succeed(true) }
+        let limit = loop.scheduleTask(deadline: deadline) { wait.succeed(true) }
         promise.futureResult.whenComplete { _ in
             limit.cancel()
             wait.succeed(true)
@@ -45,13 +51,13 @@ extension ProviderGrants: SessionRenewer {
         return wait.futureResult
     }
 
-    /// - Parameter promise: The promise that succeeds when the renewal is over.
+    /// - Parameter waiter: The request that waits for the renewal. `nil` if no request waits.
     /// - Returns: Whether a renewal is under way.
-    private func renew(_ session: Session, _ key: RecordKey, telling promise: EventLoopPromise<Void>?) -> Bool {
+    private func renew(_ session: Session, _ key: RecordKey, telling waiter: Waiter?) -> Bool {
         guard let side = session.provider, let grant = side.grant, let provider = self.provider(named: side.name) else {
             return false
         }
-        switch self.begin(grant, at: side.name, telling: promise) {
+        switch self.begin(grant, at: side.name, telling: waiter) {
         case .resting: return false
         case .underWay: return true
         case .begun: break
@@ -78,22 +84,18 @@ extension ProviderGrants: SessionRenewer {
     private enum Beginning { case begun, underWay, resting }
 
     /// - Parameter provider: The provider's name.
-    private func begin(
-        _ grant: RecordKey,
-        at provider: String,
-        telling promise: EventLoopPromise<Void>?
-    ) -> Beginning {
+    private func begin(_ grant: RecordKey, at provider: String, telling waiter: Waiter?) -> Beginning {
         let now = self.clock.now()
-        let promises = promise.map { [$0] } ?? []
+        let waiters = waiter.map { [$0] } ?? []
         return self.state.withLock { state in
             if state.underWay[grant] != nil {
-                state.underWay[grant]?.waiting += promises
+                state.underWay[grant]?.waiting += waiters
                 return .underWay
             }
             guard !state.isDraining, now >= state.restsUntil[provider] ?? now, now >= state.rests[grant] ?? now,
                 state.underWay.values.count(where: { $0.provider == provider }) < Self.mostRenewals
             else { return .resting }
-            state.underWay[grant] = RenewalUnderWay(provider: provider, waiting: promises)
+            state.underWay[grant] = RenewalUnderWay(provider: provider, waiting: waiters)
             state.rests[grant] = nil
             return .begun
         }
@@ -108,11 +110,12 @@ extension ProviderGrants: SessionRenewer {
             state.rests[grant] = rest
             return waiting
         }
-        for promise in waiting { promise.succeed() }
+        for waiter in waiting { waiter.promise.succeed() }
     }
 
     private func isAwaited(_ grant: RecordKey) -> Bool {
-        self.state.withLock { $0.underWay[grant]?.waiting.isEmpty == false }
+        let now = NIODeadline.now()
+        return self.state.withLock { $0.underWay[grant]?.waiting.contains { now < $0.deadline } == true }
     }
 
     /// The maximum number of grants with a remembered time of the next check. It equals the capacity of a loop's
@@ -123,10 +126,9 @@ extension ProviderGrants: SessionRenewer {
 
     /// - Returns: When the next look at the grant is due. `nil` if the grant's sessions determine that time.
     private func renew(_ renewal: Renewal) async -> UnixTime? {
-        var looks = 0
+        var writes = 0
         do {
-            while looks < Self.mostWrites + Self.mostLooks {
-                looks += 1
+            while writes < Self.mostWrites {
                 guard let stored = try await self.grant(renewal.key) else {
                     // The holders of a shared grant end with it, even if ending them failed before.
                     if renewal.isShared { try await self.end(renewal.session.lineage) }
@@ -141,16 +143,18 @@ extension ProviderGrants: SessionRenewer {
                     await self.update(renewal, stored.record)
                     return self.nextLook(renewal, stored.record)
                 case .rest(let until):
-                    guard stored.record.lease != nil, looks < Self.mostLooks, self.isAwaited(renewal.key) else {
-                        return until
-                    }
+                    guard stored.record.lease != nil else { return until }
+                    // Another gateway asks. The next request must look again, because it may wait for the answer.
+                    guard self.isAwaited(renewal.key) else { return nil }
                     await self.pause(Self.look)
                 case .lose(let lost):
+                    writes += 1
                     guard try await self.write(lost, renewal.key, judged: stored.version) == .written else { continue }
                     self.journal.note(.lost(detail: "the gateway that was refreshing has died"), renewal.session)
                     await self.update(renewal, lost)
                     return self.nextLook(renewal, lost)
                 case .refresh(let leased):
+                    writes += 1
                     guard try await self.write(leased, renewal.key, judged: stored.version) == .written else {
                         continue
                     }

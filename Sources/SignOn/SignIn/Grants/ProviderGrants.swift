@@ -23,12 +23,20 @@ package final class ProviderGrants: RecordCaller {
     /// The maximum number of tries to write a record while others replace it.
     static let mostWrites = 8
 
+    /// A request that waits for a renewal.
+    struct Waiter {
+        /// Succeeds when the renewal is over.
+        let promise: EventLoopPromise<Void>
+        /// When the request stops waiting.
+        let deadline: NIODeadline
+    }
+
     /// A renewal in this process.
     struct RenewalUnderWay {
         /// The provider's name.
         let provider: String
         /// The requests that wait for the renewal.
-        var waiting: [EventLoopPromise<Void>]
+        var waiting: [Waiter]
     }
 
     /// The state that all threads share.
