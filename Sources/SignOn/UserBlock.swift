@@ -92,7 +92,8 @@ package struct UserBlock: Document, Hashable {
             note: try reader.optionalText(),
             changedAt: try reader.time(),
             changedBy: try reader.text(),
-            isDeprovisioned: try reader.byte() == 1
+            // Earlier versions wrote no byte here.
+            isDeprovisioned: reader.isAtEnd ? false : try reader.byte() == 1
         )
     }
 }

@@ -129,28 +129,37 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         }
     }
 
-    /// Lifts the blocks by SCIM under these names, and under all names that were blocked together with such a name. An
-    /// operator's block stays.
+    /// A block as it is stored under one of its names.
+    package typealias Named = (name: String, block: UserBlock)
+
+    /// Returns the blocks by SCIM under these names, and under all names that were blocked together with such a name.
+    package func deprovisioned(_ names: [String]) async throws(NotDone) -> [Named] {
+        var found: [Named] = []
+        for name in names {
+            for other in try await self.known(name)?.names ?? [] where !other.isExactlyOne(of: found.map(\.name)) {
+                if let block = try await self.known(other), block.isDeprovisioned { found.append((other, block)) }
+            }
+        }
+        return found
+    }
+
+    /// Lifts these blocks by SCIM. An operator's block stays, and so does a block that has changed since it was read.
     ///
     /// - Parameter operator: The name of the operator's token that SCIM uses.
-    /// - Returns: False if SCIM does not block the user.
-    package func reinstate(_ names: [String], by operator: String) async throws(NotDone) -> Bool {
-        var hasLifted = false
-        for name in names {
-            let stored = try await self.ask { store, loop in store.document(name, as: UserBlock.self, on: loop) }
-            let now = self.clock.now()
-            guard let known = self.latest(of: name, stored?.record, at: now), known.isDeprovisioned else { continue }
-            for name in known.names {
-                try await self.write(name) { present, now in
-                    var block = present ?? known
-                    if !block.isOfOperator(at: now) { (block.until, block.changedBy) = (now, `operator`) }
-                    block.isDeprovisioned = false
-                    return block
-                }
+    package func reinstate(_ blocks: [Named], by operator: String) async throws(NotDone) {
+        for (name, known) in blocks {
+            try await self.write(name) { present, now in
+                var block = present ?? known
+                guard block.changedAt == known.changedAt else { return nil }
+                if !block.isOfOperator(at: now) { (block.until, block.changedBy) = (now, `operator`) }
+                block.isDeprovisioned = false
+                return block
             }
-            hasLifted = true
         }
-        return hasLifted
+    }
+
+    private func known(_ name: String) async throws(NotDone) -> UserBlock? {
+        self.latest(of: name, try await self.stored(name)?.record, at: self.clock.now())
     }
 
     // MARK: Life
@@ -219,8 +228,9 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         guard self.follower.maySeal(now) else { return }
         self.follower.noteSealed(now)
         for entry in listed where self.store.names(of: Self.key(entry.id)).count > 1 {
-            // The block applies even if writing it fails.
-            _ = try? await self.replace(entry.stored.version, with: entry.stored.record, as: entry.id)
+            // The store forgets versions of a long list, so the block is read again. It applies even if writing it fails.
+            guard let stored = try? await self.stored(entry.id) else { continue }
+            _ = try? await self.replace(stored.version, with: stored.record, as: entry.id)
         }
     }
 
@@ -230,19 +240,24 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         DocumentKey(collection: UserBlock.collection, id: name)
     }
 
+    private func stored(_ name: String) async throws(NotDone) -> Stored<UserBlock>? {
+        try await self.ask { store, loop in store.document(name, as: UserBlock.self, on: loop) }
+    }
+
     private func listed() async throws(NotDone) -> [ListedDocument<UserBlock>] {
         try await self.ask { store, loop in store.documents(of: UserBlock.self, on: loop) }
     }
 
     /// Writes a block under one of its names.
     ///
-    /// - Parameter change: Returns the block for the present block and the present time.
-    private func write(_ name: String, _ change: (UserBlock?, UnixTime) -> UserBlock) async throws(NotDone) {
+    /// - Parameter change: Returns the block for the present block and the present time. `nil` if the present block
+    ///   stays.
+    private func write(_ name: String, _ change: (UserBlock?, UnixTime) -> UserBlock?) async throws(NotDone) {
         for _ in 0..<Self.tries {
-            let present = try await self.ask { store, loop in store.document(name, as: UserBlock.self, on: loop) }
+            let present = try await self.stored(name)
             let now = self.clock.now()
             let last = self.latest(of: name, present?.record, at: now)
-            var block = change(last, now)
+            guard var block = change(last, now) else { return }
             block.changedAt = last.map { max(now, $0.changedAt.advanced(by: .milliseconds(1))) } ?? now
             if try await self.replace(present?.version, with: block, as: name) { return }
         }

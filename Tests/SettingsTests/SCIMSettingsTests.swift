@@ -36,12 +36,16 @@ struct SCIMSettingsTests {
         }
     }
 
+    private static let fixed =
+        "provider: {static: {users: [{identifier: ada, password_hash: \"\(passwordHash)\"}]}}\n"
+
     @Test(
         "What could match nobody is refused",
         arguments: [
             (two, "\(tokens), scim: {}", "admin.scim.provider"),
             (two, "\(tokens), scim: {provider: nobody}", "admin.scim.provider"),
-            (one, "scim: {}", "admin.scim"), (one, "\(tokens), scim: {match: {externalId: eid}}", "admin.scim.match"),
+            (fixed, "\(tokens), scim: {match: {externalId: oid}}", "admin.scim.match"), (one, "scim: {}", "admin.scim"),
+            (one, "\(tokens), scim: {match: {externalId: eid}}", "admin.scim.match"),
             (one, "\(tokens), scim: {match: {userName: sub}}", "admin.scim.match.userName"),
         ]
     )

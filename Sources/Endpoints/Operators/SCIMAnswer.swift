@@ -15,35 +15,25 @@ enum SCIMAnswer {
             "schemas": [.string(self.messages + "Error")], "status": .string(String(response.status)),
             "detail": .string("\(error.text ?? self.sentence(error.reason)) (\(error.reason.rawValue), \(requestID))"),
         ]
-        switch error.reason {
-        case .scimExists: members["scimType"] = "uniqueness"
-        case .scimInvalid: members["scimType"] = error.detail.map(JSONValue.string)
-        default: break
-        }
+        if error.reason == .scimExists { members["scimType"] = "uniqueness" }
+        if error.reason == .scimInvalid, let type = error.detail { members["scimType"] = .string(type) }
         response.body = JSONText.encode(.object(members))
         return response
     }
 
-    static func document(
-        _ status: Int,
-        _ document: JSONValue,
-        fields: [(name: String, value: String)] = []
-    ) -> EndpointResponse {
-        self.typed(.json(status, document, fields: fields))
-    }
-
-    private static func typed(_ response: EndpointResponse) -> EndpointResponse {
+    /// Returns a JSON response with the content type of SCIM.
+    static func typed(_ response: EndpointResponse) -> EndpointResponse {
         var response = response
         response.fields = response.fields.map { $0.name == "content-type" ? ($0.name, "application/scim+json") : $0 }
         return response
     }
 
-    /// Returns a user, with its URL below `base`.
-    static func user(_ user: ProvisionedUser, _ base: String) -> JSONValue {
+    /// Returns a user, with its URL.
+    static func user(_ user: ProvisionedUser, _ location: String) -> JSONValue {
         [
             "schemas": [.string(SCIMBody.userSchema)], "id": .string(user.id), "externalId": .string(user.externalID),
             "userName": .string(user.userName), "active": .bool(user.isActive),
-            "meta": ["resourceType": "User", "location": .string("\(base)/Users/\(user.id)")],
+            "meta": ["resourceType": "User", "location": .string(location)],
         ]
     }
 
@@ -68,7 +58,6 @@ enum SCIMAnswer {
         case .scimUnknown: "No user has this id"
         case .scimUnsupported: "Only users are supported"
         case .storeFull: "The store has no room for another user, or for another block"
-        case .storeUnavailable: "The store cannot be reached; repeat the request"
         default: StatusText.phrase(reason.refusal?.status ?? 500)
         }
     }

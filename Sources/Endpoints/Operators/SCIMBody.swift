@@ -9,15 +9,13 @@ package enum SCIMBody {
     static let userSchema = "urn:ietf:params:scim:schemas:core:2.0:User"
     /// The maximum length of `userName` and `externalId` in bytes.
     private static let longestName = 256
-    /// The maximum depth of a body.
-    private static let maxDepth = 16
 
     /// Returns the values of a user in a body (RFC 7644 3.3, 3.5.1).
     ///
     /// - Throws: `scim.invalid` with the error's type (RFC 7644 3.12) in `detail`.
     package static func user(_ body: [UInt8]) throws(NotDone) -> ProvisioningChange {
         var change = ProvisioningChange()
-        for (name, value) in try self.members(try self.document(body)) { _ = try self.set(name, value, in: &change) }
+        try self.setAll(try self.document(body), in: &change)
         return change
     }
 
@@ -48,74 +46,47 @@ package enum SCIMBody {
         return (attribute, value)
     }
 
-    // MARK: Operations
-
-    private static func apply(_ operation: [String: JSONValue], to change: inout ProvisioningChange) throws(NotDone) {
-        let path: String?
-        switch operation["path"] {
-        case nil, .null?, .string("")?: path = nil
-        case .string(let text)?: path = self.bare(text)
-        default: throw self.invalid("invalidPath", "path is not a text")
-        }
-        switch operation["op"]?.string?.lowercased() {
-        case "add"?, "replace"?:
-            let value = operation["value"] ?? .null
-            guard let path, path != self.userSchema.lowercased() else {
-                return try self.setMembers(of: value, in: &change)
-            }
-            try self.setIfKnown(path, value, in: &change)
-        case "remove"?:
-            guard let path else { throw self.invalid("noTarget", "remove needs a path") }
-            // Values that are kept cannot be removed.
-            try self.setIfKnown(path, .null, in: &change)
-        default: throw self.invalid("invalidSyntax", "op is none of add, replace and remove")
-        }
-    }
-
-    /// Sets the attributes in the value of an operation without a path.
-    private static func setMembers(of value: JSONValue, in change: inout ProvisioningChange) throws(NotDone) {
-        for (name, value) in try self.members(value).sorted(by: { $0.key < $1.key }) {
-            if name == self.userSchema.lowercased() {
-                try self.setMembers(of: value, in: &change)
-            } else {
-                try self.setIfKnown(name, value, in: &change)
-            }
-        }
-    }
-
-    /// Sets an attribute, or ignores it unless it may mean `active`.
-    private static func setIfKnown(
-        _ name: String,
-        _ value: JSONValue,
-        in change: inout ProvisioningChange
-    ) throws(NotDone) {
-        guard try !self.set(name, value, in: &change), self.mentionsActive(name) || self.mentionsActive(value) else {
-            return
-        }
-        throw self.invalid("invalidValue", "active is changed in a form that is not understood")
-    }
-
     // MARK: Attributes
 
-    /// Sets an attribute.
-    ///
-    /// - Returns: False if its value is not kept.
+    private static func apply(_ operation: [String: JSONValue], to change: inout ProvisioningChange) throws(NotDone) {
+        let verb = operation["op"]?.string?.lowercased()
+        guard let verb, ["add", "replace", "remove"].contains(verb) else {
+            throw self.invalid("invalidSyntax", "op is none of add, replace and remove")
+        }
+        let value = operation["value"] ?? .null
+        switch operation["path"] {
+        case nil, .null?, .string("")?:
+            guard verb != "remove" else { throw self.invalid("noTarget", "remove needs a path") }
+            try self.setAll(value, in: &change)
+        case .string(let path)? where verb == "remove":
+            guard !self.mentionsActive(value) else { throw self.misunderstood }
+            try self.set(self.bare(path), .null, in: &change)
+        case .string(let path)?: try self.set(self.bare(path), value, in: &change)
+        default: throw self.invalid("invalidPath", "path is not a text")
+        }
+    }
+
+    private static func setAll(_ value: JSONValue, in change: inout ProvisioningChange) throws(NotDone) {
+        for (name, value) in try self.members(value).sorted(by: { $0.key < $1.key }) {
+            try self.set(name, value, in: &change)
+        }
+    }
+
+    /// Sets an attribute, or ignores it unless it may mean `active`. The two names stay if they are removed: a
+    /// deactivation in the same body must not fail for that reason.
     private static func set(
         _ name: String,
         _ value: JSONValue,
         in change: inout ProvisioningChange
-    ) throws(NotDone) -> Bool {
-        let value = self.single(value)
+    ) throws(NotDone) {
         switch name {
-        case "active": change.isActive = try self.flag(value)
-        case "username": change.userName = try self.text(value, "userName")
-        case "externalid":
-            let text = try self.text(value, "externalId")
-            guard !AccountID.isOne(text) else { throw self.invalid("invalidValue", "externalId has a reserved form") }
-            change.externalID = text
-        default: return false
+        case "active": change.isActive = try self.flag(self.single(value))
+        case "username": change.userName = try self.text(self.single(value), "userName") ?? change.userName
+        case "externalid": change.externalID = try self.text(self.single(value), "externalId") ?? change.externalID
+        case self.userSchema.lowercased(): try self.setAll(value, in: &change)
+        default:
+            guard !self.mentionsActive(name), !self.mentionsActive(value) else { throw self.misunderstood }
         }
-        return true
     }
 
     private static func flag(_ value: JSONValue) throws(NotDone) -> Bool {
@@ -127,9 +98,10 @@ package enum SCIMBody {
         }
     }
 
-    private static func text(_ value: JSONValue, _ name: String) throws(NotDone) -> String {
-        guard let text = value.string, text.isPlain(upTo: self.longestName) else {
-            throw self.invalid("invalidValue", "\(name) is not a text of 1 to \(self.longestName) bytes")
+    private static func text(_ value: JSONValue, _ name: String) throws(NotDone) -> String? {
+        if value == .null || value == .string("") { return nil }
+        guard let text = value.string, text.isPlain(upTo: self.longestName), !AccountID.isOne(text) else {
+            throw self.invalid("invalidValue", "\(name) is reserved, or is no text of up to \(self.longestName) bytes")
         }
         return text
     }
@@ -146,8 +118,7 @@ package enum SCIMBody {
 
     private static func mentionsActive(_ value: JSONValue) -> Bool {
         switch value {
-        case .object(let members):
-            members.contains { self.mentionsActive($0.key) || self.mentionsActive($0.value) }
+        case .object(let members): members.contains { self.mentionsActive($0.key) || self.mentionsActive($0.value) }
         case .array(let elements): elements.contains(where: self.mentionsActive)
         default: false
         }
@@ -157,7 +128,7 @@ package enum SCIMBody {
 
     private static func document(_ body: [UInt8]) throws(NotDone) -> JSONValue {
         do throws(JSONFault) {
-            return try JSONText.read(body, maxDepth: self.maxDepth).get()
+            return try JSONText.read(body, maxDepth: 16).get()
         } catch {
             throw self.invalid("invalidSyntax", "The body is a text that \(error.rawValue)")
         }
@@ -182,6 +153,10 @@ package enum SCIMBody {
     private static func bare(_ name: String) -> String {
         let (name, schema) = (name.lowercased(), self.userSchema.lowercased() + ":")
         return name.hasPrefix(schema) ? String(name.dropFirst(schema.count)) : name
+    }
+
+    private static var misunderstood: NotDone {
+        self.invalid("invalidValue", "active is changed in a form that is not understood")
     }
 
     private static func invalid(_ type: String, _ text: String) -> NotDone {

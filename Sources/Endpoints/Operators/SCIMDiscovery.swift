@@ -2,6 +2,8 @@ import Vocabulary
 
 /// What the SCIM endpoints tell clients about themselves (RFC 7644 4, RFC 7643 5 to 7).
 enum SCIMDiscovery {
+    private static let core = "urn:ietf:params:scim:schemas:core:2.0:"
+
     /// The documents by their paths.
     static let documents: [(path: String, document: JSONValue)] = [
         ("/ServiceProviderConfig", Self.configuration),
@@ -10,39 +12,27 @@ enum SCIMDiscovery {
     ]
 
     private static let configuration: JSONValue = [
-        "schemas": ["urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig"],
-        "patch": ["supported": true],
-        "bulk": ["supported": false, "maxOperations": 0, "maxPayloadSize": 0],
+        "schemas": [.string(Self.core + "ServiceProviderConfig")],
+        "patch": ["supported": true], "bulk": ["supported": false, "maxOperations": 0, "maxPayloadSize": 0],
         "filter": ["supported": true, "maxResults": .integer(Int64(SCIMUsers.largestPage))],
-        "changePassword": ["supported": false],
-        "sort": ["supported": false],
-        "etag": ["supported": false],
+        "changePassword": ["supported": false], "sort": ["supported": false], "etag": ["supported": false],
         "authenticationSchemes": [
-            [
-                "type": "oauthbearertoken", "name": "OAuth Bearer Token",
-                "description": "An operator's token with the scope scim",
-            ]
+            ["type": "oauthbearertoken", "name": "Bearer", "description": "An operator's token with the scope scim"]
         ],
     ]
 
     private static let resourceType: JSONValue = [
-        "schemas": ["urn:ietf:params:scim:schemas:core:2.0:ResourceType"], "id": "User", "name": "User",
-        "endpoint": "/Users", "schema": .string(SCIMBody.userSchema),
+        "schemas": [.string(Self.core + "ResourceType")], "id": "User", "name": "User", "endpoint": "/Users",
+        "schema": .string(SCIMBody.userSchema),
     ]
 
-    /// The schema of users. Every resource has `id` and `externalId`, so no schema lists them (RFC 7643 3.1).
+    /// The schema of users. Every resource has `id` and `externalId`, so no schema lists them (RFC 7643 3.1). Other
+    /// members have the defaults of RFC 7643 2.2.
     private static let schema: JSONValue = [
-        "schemas": ["urn:ietf:params:scim:schemas:core:2.0:Schema"], "id": .string(SCIMBody.userSchema), "name": "User",
-        "description": "A user of the provider",
+        "schemas": [.string(Self.core + "Schema")], "id": .string(SCIMBody.userSchema), "name": "User",
         "attributes": [
-            [
-                "name": "userName", "type": "string", "multiValued": false, "required": true, "caseExact": false,
-                "mutability": "readWrite", "returned": "default", "uniqueness": "server",
-            ],
-            [
-                "name": "active", "type": "boolean", "multiValued": false, "required": false,
-                "mutability": "readWrite", "returned": "default",
-            ],
+            ["name": "userName", "type": "string", "multiValued": false, "required": true, "uniqueness": "server"],
+            ["name": "active", "type": "boolean", "multiValued": false, "required": false],
         ],
     ]
 }

@@ -31,12 +31,12 @@ package struct SCIMUsers: Sendable {
     package var endpoints: [Endpoint] {
         let discovery = SCIMDiscovery.documents.map { path, document in
             self.endpoint(path, ["GET"]) { request in
-                await self.answer(request, "discover") { _ in SCIMAnswer.document(200, document) }
+                await self.answer(request, "discover") { _ in .json(200, document) }
             }
         }
         return discovery + [
             self.endpoint("/Users", ["GET", "POST"]) { request in
-                request.method == "GET" ? await self.list(request) : await self.create(request)
+                request.method == "GET" ? await self.list(request) : await self.user(nil, request)
             },
             self.endpoint("/Users/{id}", ["GET", "PUT", "PATCH", "DELETE"]) { request in
                 await self.user(request.pathParameter("id") ?? "", request)
@@ -60,32 +60,30 @@ package struct SCIMUsers: Sendable {
             outlivesClient: true,
             envelope: SCIMAnswer.envelope,
             mergesSlashes: true,
-            takesEscapes: true,
-            answer: answer
-        )
+            takesEscapes: true
+        ) { SCIMAnswer.typed(await answer($0)) }
     }
 
-    /// The URL of the endpoints.
-    private static func base(_ request: EndpointRequest) -> String { request.origin + self.path }
+    private static func location(_ user: ProvisionedUser, _ request: EndpointRequest) -> String {
+        "\(request.origin)\(self.path)/Users/\(user.id)"
+    }
 
     // MARK: Users
 
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
         await self.answer(request, "list") { _ throws(NotDone) in
             let filters = request.parameters("filter")
-            let found: [ProvisionedUser]
-            switch filters.count {
-            case 0: found = try await self.provisioning.all()
-            case 1:
-                let (attribute, value) = try SCIMBody.filter(filters[0])
-                found = [try await self.provisioning.user(where: attribute, is: value)].compactMap(\.self)
-            default: throw NotDone(.scimInvalid, text: "filter is repeated", detail: "invalidFilter")
+            guard filters.count <= 1 else {
+                throw NotDone(.scimInvalid, text: "filter is repeated", detail: "invalidFilter")
             }
+            var filter: (attribute: ProvisionedAttribute, value: String)?
+            if let text = filters.first { filter = try SCIMBody.filter(text) }
+            let found = try await self.provisioning.users(where: filter)
             // RFC 7644 3.4.2.4: a smaller index means 1, and a negative count means 0.
             let start = max(1, try Self.number("startIndex", request) ?? 1)
             let count = min(max(0, try Self.number("count", request) ?? Self.usualPage), Self.largestPage)
-            let shown = found.dropFirst(start - 1).prefix(count).map { SCIMAnswer.user($0, Self.base(request)) }
-            return SCIMAnswer.document(200, SCIMAnswer.list(shown, of: found.count, from: start))
+            let shown = found.dropFirst(start - 1).prefix(count).map { SCIMAnswer.user($0, Self.location($0, request)) }
+            return .json(200, SCIMAnswer.list(shown, of: found.count, from: start))
         }
     }
 
@@ -98,27 +96,24 @@ package struct SCIMUsers: Sendable {
         return number
     }
 
-    private func create(_ request: EndpointRequest) async -> EndpointResponse {
-        await self.answer(request, "create") { caller throws(NotDone) in
-            let user = try await self.provisioning.create(try SCIMBody.user(request.body), by: caller)
-            let document = SCIMAnswer.user(user, Self.base(request))
-            return SCIMAnswer.document(201, document, fields: [("location", "\(Self.base(request))/Users/\(user.id)")])
-        }
-    }
-
-    private func user(_ id: String, _ request: EndpointRequest) async -> EndpointResponse {
-        let acts = ["PUT": "replace", "PATCH": "patch", "DELETE": "delete"]
+    /// Answers a request about one user.
+    ///
+    /// - Parameter id: The user's id. `nil` to create a user.
+    private func user(_ id: String?, _ request: EndpointRequest) async -> EndpointResponse {
+        let acts = ["POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"]
         return await self.answer(request, acts[request.method] ?? "show") { caller throws(NotDone) in
             let user: ProvisionedUser
             switch request.method {
-            case "PUT": user = try await self.provisioning.change(id, try SCIMBody.user(request.body), by: caller)
-            case "PATCH": user = try await self.provisioning.change(id, try SCIMBody.patch(request.body), by: caller)
+            case "GET": user = try await self.provisioning.user(id ?? "")
             case "DELETE":
-                try await self.provisioning.delete(id, by: caller)
+                try await self.provisioning.delete(id ?? "", by: caller)
                 return .noContent()
-            default: user = try await self.provisioning.user(id)
+            case "PATCH": user = try await self.provisioning.save(try SCIMBody.patch(request.body), as: id, by: caller)
+            default: user = try await self.provisioning.save(try SCIMBody.user(request.body), as: id, by: caller)
             }
-            return SCIMAnswer.document(200, SCIMAnswer.user(user, Self.base(request)))
+            let location = Self.location(user, request)
+            let document = SCIMAnswer.user(user, location)
+            return id == nil ? .json(201, document, fields: [("location", location)]) : .json(200, document)
         }
     }
 
@@ -131,13 +126,12 @@ package struct SCIMUsers: Sendable {
     ) async -> EndpointResponse {
         let act = OperatorGate.Act("scim.\(name)")
         return await self.gate.admit(request, .scim, act) { caller throws(NotDone) in
-            let sender = Provisioning.Caller(name: caller.name, requester: request.requester.withoutCookies) {
-                (isBlocked, subject) throws(NotDone) in
+            let record: @Sendable (Bool, String) throws(NotDone) -> Void = { (isBlocked, subject) throws(NotDone) in
                 let act = OperatorGate.Act(isBlocked ? "subjects.block" : "subjects.unblock", subject: subject)
                 guard self.gate.record(act, caller, request) || !isBlocked else { throw NotDone(.gatewayOverloaded) }
             }
             do throws(NotDone) {
-                return try await answer(sender)
+                return try await answer((caller.name, request.requester.withoutCookies, record))
             } catch {
                 if !error.isUnavailable { self.gate.recordRefusal(error.reason, caller, act, request) }
                 return SCIMAnswer.refusal(error, requestID: request.requestID)

@@ -28,7 +28,9 @@ extension SettingsBuilder {
         }
         let value = tree.pairs("match").first?.text ?? Self.ownID
         let trait = value == Self.ownID ? nil : value
-        if let trait, let traits = named.settings.claimMapping?.traits.map(\.name), !traits.contains(trait) {
+        // Sessions of a provider without a name are not found by a trait.
+        let traits = named.settings.ownName == nil ? [] : named.settings.claimMapping?.traits.map(\.name)
+        if let trait, let traits, !traits.contains(trait) {
             self.report(
                 tree.place(of: "match"),
                 found: quoted(trait),

@@ -1,119 +1,85 @@
 import Cryptography
-package import Sessions
+import Sessions
 package import Vocabulary
 
 /// A user that a provider has created by SCIM. Only these values of a user are kept.
-package struct ProvisionedUser: ProvisioningEntry, Hashable {
+package struct ProvisionedUser: Sendable, Hashable {
     /// A random text, the user's id in SCIM.
     package var id: String
     package var externalID: String
     package var userName: String
     package var isActive: Bool
     /// The number of changes, so that a change that overtakes another one is noticed.
-    var revision: UInt32 = 0
+    var revision: UInt32
 
-    package init(id: String, externalID: String, userName: String, isActive: Bool) {
+    package init(id: String, externalID: String, userName: String, isActive: Bool, revision: UInt32 = 0) {
         self.id = id
         self.externalID = externalID
         self.userName = userName
         self.isActive = isActive
+        self.revision = revision
     }
-
-    package static var collection: String { "scim-users" }
-    package var key: String { self.id }
 
     /// The names under which the user is found.
     var names: [String] {
-        [ProvisionedAttribute.userName.key(self.userName), ProvisionedAttribute.externalID.key(self.externalID)]
-    }
-
-    package func write(to writer: inout CompactWriter) {
-        writer.write(self.id)
-        writer.write(self.externalID)
-        writer.write(self.userName)
-        writer.write(byte: self.isActive ? 1 : 0)
-        writer.write(UInt64(self.revision))
-    }
-
-    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProvisionedUser {
-        var user = ProvisionedUser(
-            id: try reader.text(),
-            externalID: try reader.text(),
-            userName: try reader.text(),
-            isActive: try reader.byte() == 1
-        )
-        user.revision = try reader.number()
-        return user
+        [ProvisionedAttribute.userName.name(self.userName), ProvisionedAttribute.externalID.name(self.externalID)]
     }
 }
 
-/// An attribute whose value names one user.
+/// An attribute whose value identifies one user.
 package enum ProvisionedAttribute: String, Sendable, CaseIterable {
     case externalID = "externalId"
     case userName
 
     /// Returns the name of the user with this value. Letter case matters only in `externalId` (RFC 7643 3.1, 4.1.1).
-    func key(_ value: String) -> String {
+    func name(_ value: String) -> String {
         let value = self == .userName ? value.lowercased() : value
         return SHA256.digest(Array("\(self.rawValue)\u{0}\(value)".utf8)).base64URL
     }
 }
 
-/// A name of a provisioned user, with the user's id. It is only a hint: the user's entry says whether the name is the
-/// user's.
-package struct ProvisionedName: ProvisioningEntry, Hashable {
-    /// A hash of the attribute and its value (`ProvisionedAttribute.key`).
-    package var key: String
-    /// The id of the user.
-    package var id: String
-
-    package init(key: String, id: String) {
-        self.key = key
-        self.id = id
-    }
-
-    package static var collection: String { "scim-names" }
-
-    package func write(to writer: inout CompactWriter) {
-        writer.write(self.key)
-        writer.write(self.id)
-    }
-
-    package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProvisionedName {
-        ProvisionedName(key: try reader.text(), id: try reader.text())
-    }
-}
-
-/// An entry of a page.
-package protocol ProvisioningEntry: RecordCodable, Equatable {
-    /// The collection of the pages.
-    static var collection: String { get }
-    /// The unique key of the entry, which selects its page.
-    var key: String { get }
-}
-
-/// A stored document with the entries whose keys have one hash. One document per user would make each write slower: a
-/// store lists the documents of a collection by their names. No gateway follows these documents.
-package struct ProvisioningPage<Entry: ProvisioningEntry>: Document {
-    private static var version: UInt8 { 1 }
-    package static var collection: String { Entry.collection }
+/// A stored document with the users whose ids have one hash, and the names that have this hash. One document per user
+/// would make each write slower, because a store lists the documents of a collection by their names.
+package struct ProvisioningPage: Document, Hashable {
+    private static let version: UInt8 = 1
+    package static var collection: String { "scim-users" }
     package static var sizeLimit: Int { 131_072 }
 
-    package var entries: [Entry]
+    package var users: [ProvisionedUser] = []
+    /// The ids of users by their names. They are only hints: the user says whether a name is the user's.
+    package var ids: [String: String] = [:]
 
-    package init(entries: [Entry]) {
-        self.entries = entries
-    }
+    package init() {}
 
     package func write(to writer: inout CompactWriter) {
         writer.write(byte: Self.version)
-        writer.write(list: self.entries) { $1.write(to: &$0) }
+        writer.write(list: self.users) { writer, user in
+            writer.write(user.id)
+            writer.write(user.externalID)
+            writer.write(user.userName)
+            writer.write(byte: user.isActive ? 1 : 0)
+            writer.write(UInt64(user.revision))
+        }
+        writer.write(list: self.ids.sorted { $0.key < $1.key }) { writer, entry in
+            writer.write(entry.key)
+            writer.write(entry.value)
+        }
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProvisioningPage {
         guard try reader.byte() == Self.version else { throw CompactFormatError() }
-        return ProvisioningPage(
-            entries: try reader.list { (reader) throws(CompactFormatError) in try Entry.read(from: &reader) }
-        )
+        var page = ProvisioningPage()
+        page.users = try reader.list { (reader) throws(CompactFormatError) in
+            ProvisionedUser(
+                id: try reader.text(),
+                externalID: try reader.text(),
+                userName: try reader.text(),
+                isActive: try reader.byte() == 1,
+                revision: try reader.number()
+            )
+        }
+        let ids = try reader.list { (reader) throws(CompactFormatError) in (try reader.text(), try reader.text()) }
+        page.ids = Dictionary(ids) { $1 }
+        return page
     }
 }

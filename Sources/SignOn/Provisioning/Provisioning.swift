@@ -1,3 +1,4 @@
+import Cryptography
 package import Vocabulary
 
 /// The values of a user that a SCIM request sets. `nil` for values that it leaves as they are.
@@ -12,24 +13,12 @@ package struct ProvisioningChange: Sendable, Hashable {
 /// Carries out what a provider requests by SCIM: keeps the provider's users, and blocks the users that it deactivates
 /// or deletes.
 package struct Provisioning: Sendable {
-    /// Somebody who makes a request with an operator's token.
-    package struct Caller: Sendable {
-        let name: String
-        let requester: Requester
-        /// Records that a user is blocked (true) or that the block is lifted (false). The text is the user's name in
-        /// the store, made from `externalId`.
-        let record: @Sendable (Bool, String) throws(NotDone) -> Void
-
-        package init(
-            name: String,
-            requester: Requester,
-            record: @escaping @Sendable (_ isBlocked: Bool, _ subject: String) throws(NotDone) -> Void
-        ) {
-            self.name = name
-            self.requester = requester
-            self.record = record
-        }
-    }
+    /// Somebody who makes a request with an operator's token of this name. `record` records that a user is blocked
+    /// (true) or that the block is lifted (false), with the user's name in the store, made from `externalId`.
+    package typealias Caller = (
+        name: String, requester: Requester,
+        record: @Sendable (_ isBlocked: Bool, _ subject: String) throws(NotDone) -> Void
+    )
 
     /// The maximum number of tries to change a user whom others change at the same time.
     private static let tries = 8
@@ -44,17 +33,14 @@ package struct Provisioning: Sendable {
         self.match = match
     }
 
-    /// Returns all users, in the order of their ids.
-    package func all() async throws(NotDone) -> [ProvisionedUser] {
-        try await self.provisioned.all(in: self.match.realm)
-    }
-
-    /// Returns the user for whom the attribute has this value. `nil` if none exists.
-    package func user(
-        where attribute: ProvisionedAttribute,
-        is value: String
-    ) async throws(NotDone) -> ProvisionedUser? {
-        try await self.provisioned.user(where: attribute, is: value, in: self.match.realm)
+    /// Returns the user for whom the attribute has this value, or none. Without a filter, returns all users in the
+    /// order of their ids.
+    package func users(
+        where filter: (attribute: ProvisionedAttribute, value: String)?
+    ) async throws(NotDone) -> [ProvisionedUser] {
+        guard let filter else { return try await self.provisioned.all(in: self.match.realm) }
+        let name = filter.attribute.name(filter.value)
+        return [try await self.provisioned.user(named: name, in: self.match.realm)].compactMap(\.self)
     }
 
     /// Returns the user with this id.
@@ -65,57 +51,58 @@ package struct Provisioning: Sendable {
         return user
     }
 
-    /// Creates a user, active unless the request says otherwise. The user may have been blocked under an earlier entry.
+    /// Creates or changes a user. A new user is active unless the request says otherwise, and may have been blocked
+    /// under an earlier entry. A request that sets `active` to false ends everything that the user has, even if the user
+    /// was inactive before, because an earlier request may have failed halfway.
     ///
-    /// - Throws: `scim.exists`; `scim.invalid` if a name is missing; `store.full`.
-    package func create(_ change: ProvisioningChange, by caller: Caller) async throws(NotDone) -> ProvisionedUser {
-        guard let externalID = change.externalID, let userName = change.userName else {
-            let missing = change.userName == nil ? "userName" : "externalId, which names the user at sign-in"
-            throw NotDone(.scimInvalid, text: "The user has no \(missing)", detail: "invalidValue")
-        }
-        for (attribute, value) in [(ProvisionedAttribute.userName, userName), (.externalID, externalID)] {
-            if try await self.user(where: attribute, is: value) != nil { throw NotDone(.scimExists) }
-        }
-        let draft = ProvisionedUser(
-            id: "",
-            externalID: externalID,
-            userName: userName,
-            isActive: change.isActive ?? true
-        )
-        if !draft.isActive { try await self.block(externalID, by: caller) }
-        let user = try await self.provisioned.add(draft, in: self.match.realm)
-        if user.isActive { try await self.reinstate(user, by: caller) }
-        return user
-    }
-
-    /// Changes a user. A request that sets `active` to false ends everything that the user has, even if the user was
-    /// inactive before, because an earlier request may have failed halfway.
-    ///
-    /// - Throws: `scim.unknown`; `scim.exists` if another user has one of the new names.
-    package func change(
-        _ id: String,
+    /// - Parameter id: The user's id. `nil` to create a user.
+    /// - Throws: `scim.unknown`; `scim.exists` if another user has one of the names; `scim.invalid` if a name is
+    ///   missing; `store.full`.
+    package func save(
         _ change: ProvisioningChange,
+        as id: String?,
         by caller: Caller
     ) async throws(NotDone) -> ProvisionedUser {
         for _ in 0..<Self.tries {
-            let old = try await self.user(id)
-            var new = old
-            if let externalID = change.externalID { new.externalID = externalID }
-            if let userName = change.userName { new.userName = userName }
-            if let isActive = change.isActive { new.isActive = isActive }
-            let isRenamed = !new.externalID.isExactly(old.externalID)
-            // A refused request must not block somebody else.
-            if isRenamed, try await self.user(where: .externalID, is: new.externalID) != nil {
+            var old: ProvisionedUser?
+            if let id { old = try await self.user(id) }
+            guard let userName = change.userName ?? old?.userName else { throw Self.missing("userName") }
+            guard let externalID = change.externalID ?? old?.externalID else {
+                throw Self.missing("externalId, which names the user at sign-in")
+            }
+            let new = ProvisionedUser(
+                id: id ?? Random.base64URL(16),
+                externalID: externalID,
+                userName: userName,
+                isActive: change.isActive ?? old?.isActive ?? true,
+                revision: (old?.revision ?? 0) &+ 1
+            )
+            let isNamed = old?.externalID.isExactly(externalID) != true
+            // A refused request must not block somebody else. A userName that is taken is refused after the block, so
+            // that no leaver stays signed in for that reason.
+            let name = ProvisionedAttribute.externalID.name(externalID)
+            if isNamed, try await self.provisioned.user(named: name, in: self.match.realm) != nil {
                 throw NotDone(.scimExists)
             }
-            // The block comes first: a user who is stored as inactive is blocked.
-            if change.isActive == false || (isRenamed && !new.isActive) {
-                try await self.block(new.externalID, by: caller)
+            var blocks: [UserBlocks.Named] = []
+            if isNamed || change.isActive != nil {
+                if new.isActive {
+                    let names = try await self.users.directory.names(of: externalID, by: self.match).all
+                    blocks = try await self.users.records.blocks.deprovisioned(names)
+                } else {
+                    // The block comes first: a user who is stored as inactive is blocked.
+                    try await self.block(externalID, by: caller)
+                }
             }
-            guard let user = try await self.provisioned.replace(old, with: new, in: self.match.realm) else { continue }
-            if user.isActive, change.isActive == true || isRenamed { try await self.reinstate(user, by: caller) }
-            if isRenamed, !old.isActive { try await self.lift(old.externalID, by: caller) }
-            return user
+            // A later deactivation would not find sessions under the former name.
+            if isNamed, let old { try await self.end(old.externalID, by: caller) }
+            guard try await self.provisioned.replace(old, with: new, in: self.match.realm) else { continue }
+            // Blocks that were written after `blocks` was read belong to a deactivation that follows.
+            if !blocks.isEmpty {
+                try await self.users.records.blocks.reinstate(blocks, by: caller.name)
+                try caller.record(false, self.match.realm.subject(externalID))
+            }
+            return new
         }
         throw NotDone(.storeUnavailable)
     }
@@ -126,17 +113,22 @@ package struct Provisioning: Sendable {
     ///
     /// - Throws: `scim.unknown`
     package func delete(_ id: String, by caller: Caller) async throws(NotDone) {
-        let user = try await self.user(id)
-        try await self.block(user.externalID, by: caller)
-        try await self.provisioned.remove(user, in: self.match.realm)
+        for _ in 0..<Self.tries {
+            let user = try await self.user(id)
+            try await self.block(user.externalID, by: caller)
+            if try await self.provisioned.replace(user, with: nil, in: self.match.realm) { return }
+        }
+        throw NotDone(.storeUnavailable)
     }
 
-    // MARK: Blocks
+    private static func missing(_ name: String) -> NotDone {
+        NotDone(.scimInvalid, text: "The user has no \(name)", detail: "invalidValue")
+    }
 
     private func block(_ externalID: String, by caller: Caller) async throws(NotDone) {
         try caller.record(true, self.match.realm.subject(externalID))
-        var blocked = UserNames(own: [], accounts: [])
-        while true {
+        var blocked: UserNames?
+        for _ in 0..<Self.tries {
             let names = try await self.users.directory.names(of: externalID, by: self.match)
             // A sign-in notes its names first, and looks for blocks last. If it has missed the block, its names are
             // new.
@@ -154,18 +146,11 @@ package struct Provisioning: Sendable {
                 for: caller.requester
             )
         }
+        throw NotDone(.storeUnavailable)
     }
 
-    /// Lifts the block of an active user. If the user was deactivated in the meantime, the block is written again.
-    private func reinstate(_ user: ProvisionedUser, by caller: Caller) async throws(NotDone) {
-        try await self.lift(user.externalID, by: caller)
-        let present = try await self.provisioned.user(user.id, in: self.match.realm)
-        if present?.isActive != true { try await self.block(user.externalID, by: caller) }
-    }
-
-    private func lift(_ externalID: String, by caller: Caller) async throws(NotDone) {
-        let names = try await self.users.directory.names(of: externalID, by: self.match).all
-        guard try await self.users.records.blocks.reinstate(names, by: caller.name) else { return }
-        try caller.record(false, self.match.realm.subject(externalID))
+    private func end(_ externalID: String, by caller: Caller) async throws(NotDone) {
+        let names = try await self.users.directory.names(of: externalID, by: self.match)
+        _ = try await self.users.endAll(of: names, by: caller.name, for: caller.requester)
     }
 }

@@ -39,7 +39,13 @@ extension UserSessions {
             isDeprovisioned: isDeprovisioned
         )
         // A sign-in that does not see the block has written its session before `endAll`. Later sign-ins see the block.
-        try await self.records.blocks.put(block)
+        do throws(NotDone) {
+            try await self.records.blocks.put(block)
+        } catch {
+            // Without room for the block, the user is at least signed out.
+            if error.reason == .storeFull { _ = try await self.endAll(of: names, by: `operator`, for: requester) }
+            throw error
+        }
         return (block, try await self.endAll(of: names, by: `operator`, for: requester))
     }
 

@@ -91,6 +91,12 @@ struct SCIMUsersTests {
         let taken = SCIMBench.patch(#"{"op":"replace","value":{"externalId":"00u1","active":false}}"#)
         #expect(try await bench.ask("PATCH", "/Users/\(other)", taken).status == 409)
         #expect(await bench.refusal("00u1") == nil)
+        // A deactivation is carried out as far as possible.
+        let session = try await bench.signIn("00u2")
+        let off = SCIMBench.patch(#"{"op":"replace","value":{"userName":"ada@example.com","active":false}}"#)
+        #expect(try await bench.ask("PATCH", "/Users/\(other)", off).status == 409)
+        #expect(await !bench.isLive(session))
+        #expect(await bench.refusal("00u2") == .signInBlocked)
         // Changes of letter case, and repeated values, are no other name.
         #expect(try await bench.ask("PUT", "/Users/\(id)", #"{"userName":"ADA@example.com"}"#).status == 200)
         #expect(try await bench.ask("GET", "/Users").json?["totalResults"] == 2)
@@ -178,15 +184,20 @@ struct SCIMUsersTests {
         #expect(await bench.refusal("00u1") == nil)
     }
 
-    @Test("Another externalId is another user: the former one is no longer blocked")
+    @Test("Another externalId is another user; the former one is signed out, and stays blocked")
     func renamed() async throws {
         let bench = SCIMBench()
-        let id = try await bench.create("wrong")
+        let id = try await bench.create("former")
+        let session = try await bench.signIn("former")
+        let rename = SCIMBench.patch(#"{"op":"replace","path":"externalId","value":"wrong"}"#)
+        #expect(try await bench.ask("PATCH", "/Users/\(id)", rename).isActive == true)
+        #expect(await !bench.isLive(session))
+        #expect(await bench.refusal("former") == nil)
         _ = try await bench.ask("PATCH", "/Users/\(id)", Self.off)
         let body = SCIMBench.patch(#"{"op":"replace","path":"externalId","value":"00u1"}"#)
         #expect(try await bench.ask("PATCH", "/Users/\(id)", body).isActive == false)
         #expect(await bench.refusal("00u1") == .signInBlocked)
-        #expect(await bench.refusal("wrong") == nil)
+        #expect(await bench.refusal("wrong") == .signInBlocked)
         // An active user is let in under each new name.
         let other = try await bench.create("00u2", "b@example.com")
         #expect(try await bench.ask("DELETE", "/Users/\(other)").status == 204)
@@ -237,6 +248,33 @@ struct SCIMUsersTests {
         #expect(await bench.refusal("pairwise-1", oid: "0a21") == nil)
     }
 
+    @Test("With a trait, all users of the provider with its value are signed out")
+    func shared() async throws {
+        let bench = SCIMBench(trait: "oid")
+        let sessions = [
+            try await bench.signIn("pairwise-1", oid: "0a21"), try await bench.signIn("pairwise-2", oid: "0a21"),
+        ]
+        let id = try await bench.create("0a21")
+        _ = try await bench.ask("PATCH", "/Users/\(id)", Self.off)
+        for session in sessions { #expect(await !bench.isLive(session)) }
+    }
+
+    @Test("Of a deactivation and an activation at once, one is last, and the block is as the user is shown")
+    func opposed() async throws {
+        let bench = SCIMBench()
+        let id = try await bench.create("00u1")
+        for _ in 0..<40 {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for body in [Self.off, Self.on] {
+                    group.addTask { try await bench.ask("PATCH", "/Users/\(id)", body).status }
+                }
+                for try await status in group { #expect(status == 200) }
+            }
+            let isActive = try await bench.ask("GET", "/Users/\(id)").isActive
+            #expect(await bench.refusal("00u1") == (isActive == true ? nil : .signInBlocked))
+        }
+    }
+
     @Test("While the store is away, nothing is said to be done, and a repetition ends in the same state")
     func outage() async throws {
         let bench = SCIMBench()
@@ -256,6 +294,17 @@ struct SCIMUsersTests {
         }
         #expect((5..<200).contains(calls))
         #expect(await bench.refusal("00u1") == .signInBlocked)
+    }
+
+    @Test("Without room for a block, the user is signed out, and the provider hears that it is not done")
+    func full() async throws {
+        let bench = SCIMBench()
+        let id = try await bench.create("00u1")
+        let session = try await bench.signIn("00u1")
+        bench.store.change { $0.isFullOfDocuments = true }
+        #expect(try await bench.ask("PATCH", "/Users/\(id)", Self.off).status == 503)
+        #expect(await !bench.isLive(session))
+        #expect(try await bench.ask("GET", "/Users/\(id)").isActive == true)
     }
 
     @Test("Only the scope scim opens the endpoints, and refusals are SCIM's")

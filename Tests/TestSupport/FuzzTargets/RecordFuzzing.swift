@@ -25,8 +25,7 @@ enum RecordFuzzing {
         { Self.reading($0, ExchangeClaim.self) }, { Self.reading($0, ClientChange.self) },
         { Self.reading($0, SigningKeyDocument.self) }, { Self.marker($0) }, { Self.envelopes($0) }, { Self.names($0) },
         { Self.reading($0, ClientSessions.self) },
-        { Self.reading($0, UserBlock.self) }, { Self.reading($0, ProvisioningPage<ProvisionedUser>.self) },
-        { Self.reading($0, ProvisioningPage<ProvisionedName>.self) },
+        { Self.reading($0, UserBlock.self) }, { Self.reading($0, ProvisioningPage.self) },
     ]
 
     static func record(_ bytes: [UInt8]) -> String? {
@@ -279,7 +278,9 @@ enum RecordFuzzing {
             changedBy: "ops",
             isDeprovisioned: true
         )
-        let user = ProvisionedUser(id: "u", externalID: "user-1", userName: "ada@example.com", isActive: false)
+        var page = ProvisioningPage()
+        page.users = [ProvisionedUser(id: "u", externalID: "user-1", userName: "ada@example.com", isActive: false)]
+        page.ids = ["k": "u", "l": "u"]
         let slots = "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$1\r\na\r\n:6379\r\n"
         return [
             Self.native.encoded, Self.bytes(of: token), Self.bytes(of: code),
@@ -292,8 +293,7 @@ enum RecordFuzzing {
             [], Marker.used(AttemptID(value: "a"), session: Self.key(.session)).encoded,
             (try? change.encoded(id: "web", attempt: AttemptID(value: "a"))) ?? [], Array(slots.utf8),
             Self.bytes(of: clients),
-            Self.bytes(of: block), Self.bytes(of: ProvisioningPage(entries: [user, user])),
-            Self.bytes(of: ProvisioningPage(entries: [ProvisionedName(key: "k", id: "u")])),
+            Self.bytes(of: block), Self.bytes(of: page),
         ]
     }()
 

@@ -22,6 +22,8 @@ package final class ScriptedStore: RecordStore {
         package var lostAnswers = 0
         /// The same for `replace` of a replaceable record.
         package var lostReplacements = 0
+        /// New documents find no room.
+        package var isFullOfDocuments = false
         /// The store acts, but cannot promise to remember what it did.
         package var isUnconfirmed = false
         /// Runs once, before the next `consume` reaches the store.
@@ -366,7 +368,10 @@ package final class ScriptedStore: RecordStore {
         attempt: AttemptID,
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement> {
-        self.guarded(on: loop) { self.base.put(document, id: id, judged: judged, attempt: attempt, on: loop) }
+        if judged == nil, self.state.withLock({ $0.script.isFullOfDocuments }) {
+            return loop.makeFailedFuture(StoreError.full)
+        }
+        return self.guarded(on: loop) { self.base.put(document, id: id, judged: judged, attempt: attempt, on: loop) }
     }
 
     package func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {

@@ -92,7 +92,7 @@ package struct ProviderSessions: RecordCaller {
     private func noteProvisioned(_ session: Session, at provider: String) async throws(NotDone) {
         guard let name = self.records.blocks.provisionedName(of: session.identity) else { return }
         try await self.note(
-            Self.ofAccounts,
+            Self.ofTraits,
             of: session.identity.subjectAtProvider,
             in: name,
             at: provider,
@@ -172,6 +172,8 @@ package struct ProviderSessions: RecordCaller {
     /// A placeholder in records of accounts. They need no lineage, because an account's sessions are found by its
     /// subject.
     private static let ofAccounts = Lineage(tag: "----------")
+    /// A placeholder in records of traits, which keep all subjects with the trait's value.
+    private static let ofTraits = Lineage(tag: "__________")
 
     /// Returns the records of the provider's session `id`, at most one for each accepted secret.
     package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
