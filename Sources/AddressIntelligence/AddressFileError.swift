@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The reason why a file with facts about addresses cannot be used.
 package enum AddressFileError: Error, Equatable, CustomStringConvertible {

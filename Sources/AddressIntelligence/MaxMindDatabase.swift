@@ -1,9 +1,6 @@
 import CMaxMindDB
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// A MaxMind database, searched by libmaxminddb.
 ///

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// An open file descriptor that is closed when the value is destroyed.
 struct Descriptor: ~Copyable {

@@ -1,12 +1,9 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOSSL
 import Transport
 import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 extension CallError {
     /// Describes a failure. For an unknown error, shows only its type: its text may contain secrets, or paths of the

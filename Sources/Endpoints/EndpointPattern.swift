@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The path of an endpoint. A segment is a literal, or a parameter `{name}` for one segment that is not empty. A final
 /// `**` matches the rest of the path, which may be empty.

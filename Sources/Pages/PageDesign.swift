@@ -1,8 +1,5 @@
 import Cryptography
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The design of the gateway's pages, and their languages.
 package struct PageDesign: Sendable, Equatable {

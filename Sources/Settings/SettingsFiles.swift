@@ -1,8 +1,5 @@
-import Synchronization
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Synchronization
 
 /// Reads the files that settings name: from the file system in production, from memory in tests.
 package struct SettingsFiles: Sendable {

@@ -228,7 +228,8 @@ package final class UserBlocks: DocumentReader, StoreCaller {
         guard self.follower.maySeal(now) else { return }
         self.follower.noteSealed(now)
         for entry in listed where self.store.names(of: Self.key(entry.id)).count > 1 {
-            // The store forgets versions of a long list, so the block is read again. It applies even if writing it fails.
+            // The store forgets versions of a long list, so the block is read again. It applies even if writing it
+            // fails.
             guard let stored = try? await self.stored(entry.id) else { continue }
             _ = try? await self.replace(stored.version, with: stored.record, as: entry.id)
         }

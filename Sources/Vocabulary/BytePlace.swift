@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 extension UnsafeRawBufferPointer {
     /// Returns the offset of the first `byte` at or after `start`; `nil` if there is none.

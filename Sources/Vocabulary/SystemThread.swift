@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// Starts threads for work that blocks, never ends, or changes the state of its thread. Such work must not run on the
 /// threads of Swift or Dispatch.

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// A point in wall-clock time, in milliseconds since 1970-01-01T00:00:00Z.
 ///

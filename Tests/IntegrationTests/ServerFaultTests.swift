@@ -184,6 +184,45 @@ import Glibc
         }
     }
 
+    // MARK: Local ports
+
+    @Test("A connection of the gateway to itself, on the port of an app that is down, is a refused one")
+    func connectedToItself() throws {
+        let (reasons, isServed) = try OwnNetwork.run(ports: 40_000...40_007) {
+            let settings = Config.open(upstream: 40_000, more: "timeouts: {connect: 100ms}\n")
+            return try Gateway.with(settings) { gateway in
+                // From another address, so that the app's port stays free at its own.
+                let wire = try Wire(to: gateway.port, from: "127.0.0.2")
+                let reasons = try (0..<20).map { try wire.request(Request.get("/\($0)"), seconds: 20).reason }
+                let app = try FakeUpstream(port: 40_000)
+                defer { app.stop() }
+                return (reasons, eventually { (try? wire.request(Request.get(), seconds: 20).status) == 200 })
+            }
+        }
+        #expect(Set(reasons) == ["upstream.unreachable"] && isServed)
+    }
+
+    @Test("A server is not left out because the gateway has no local port for it, and the log says what to do")
+    func noLocalPort() throws {
+        let (held, statuses, out, output) = try OwnNetwork.run(ports: 40_000...40_063) {
+            let apps = try (0..<2).map { try Self.app($0) }
+            defer { for app in apps { app.stop() } }
+            return try Gateway.with(Self.settings(Self.urls(apps.map(\.port)), ["balance: round_robin"])) { gateway in
+                let client = try gateway.connect()
+                var others: [Wire] = []
+                while let wire = try? Wire(to: apps[0].port) { others.append(wire) }
+                let statuses = try (0..<20).map { index in
+                    let request = index.isMultiple(of: 4) ? Request.post("/", body: "a") : Request.get("/\(index)")
+                    return try client.request(request, seconds: 20).status
+                }
+                _ = eventually { gateway.output.contains("no local port is left for it") }
+                return (others.count, statuses, try Self.metric(gateway, "out", apps[0].port), gateway.output)
+            }
+        }
+        #expect(held > 20 && statuses == [Int](repeating: 200, count: 20) && out == 0)
+        #expect(output.components(separatedBy: "no local port is left for it: widen net.ipv4").count == 2)
+    }
+
     // MARK: TLS
 
     /// A listener that takes connections and says nothing, or ends each.
@@ -343,9 +382,12 @@ import Glibc
                     }
                 }
             )
-            // No other answer than that of the busy one: it is passed on.
+            // The other server does not answer, so the answer of the busy one is passed on.
             app.stop()
-            #expect(eventually { (try? gateway.get("/").status) == 503 })
+            for index in 0..<6 {
+                let answer = try gateway.request(Request.get("/busy\(index)"), seconds: 20)
+                #expect(answer.status == 503 && answer.text == "busy", "\(answer.lines)")
+            }
         }
     }
 

@@ -383,12 +383,20 @@ import Glibc
                 link.answer(isNamed ? "200 OK" : "400 Bad Request", body: "")
             }
         )
-        defer { app.stop() }
+        let mute = try FakeUpstream { link in _ = link.wire.receiveAll(seconds: 60) }
+        defer {
+            app.stop()
+            mute.stop()
+        }
         let gone = try ServerPorts.take()
-        let keys = "health: {host: 'App.Example.com:8443', interval: 1s, fails: 1, passes: 1}"
-        try Gateway.with(Self.settings([app.port, gone], keys)) { gateway throws in
-            #expect(eventually(within: 20) { (try? Self.metric(gateway, "out", gone)) == 1 })
-            #expect(eventually { gateway.output.contains("its health checks fail: it cannot be connected to") })
+        let keys = "health: {host: 'App.Example.com:8443', interval: 1s, timeout: 1s, fails: 1, passes: 1}"
+        try Gateway.with(Self.settings([app.port, gone, mute.port], keys)) { gateway throws in
+            for (port, words) in [
+                (gone, "it cannot be connected to"), (mute.port, "no answer comes within health.timeout"),
+            ] {
+                #expect(eventually(within: 20) { (try? Self.metric(gateway, "out", port)) == 1 })
+                #expect(eventually { gateway.output.contains("its health checks fail: \(words)") })
+            }
             #expect(app.requests.contains { $0.values("host") == ["app.example.com:8443"] })
             #expect(try Self.metric(gateway, "out", app.port) == 0)
         }

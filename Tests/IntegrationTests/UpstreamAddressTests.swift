@@ -32,7 +32,7 @@ import Glibc
 
     /// Answers every request with the requested name and the name in the client's certificate.
     private static let server = """
-        import http.server, socket, ssl, sys
+        import http.server, socket, ssl, sys, time
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
             def do_GET(self):
@@ -42,9 +42,13 @@ import Glibc
                 self.send_response(200)
                 if self.path != '/cut':
                     self.send_header('Content-Length', str(len(body)))
+                if self.path == '/deaf':
+                    self.send_header('Connection', 'close')
                 self.end_headers()
                 self.wfile.write(body)
-                self.close_connection = self.path == '/cut'
+                self.close_connection = self.path in ('/cut', '/deaf')
+                if self.path == '/deaf':
+                    time.sleep(60)
             def log_message(self, *arguments): pass
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         mode = sys.argv[2] if len(sys.argv) > 2 else ''
@@ -325,6 +329,23 @@ import Glibc
         defer { server.stop() }
         try Gateway.with(self.settings(port, folder)) { gateway throws in
             #expect(try !gateway.get("/cut").isWhole)
+        }
+    }
+
+    @Test("An app that does not answer close_notify keeps no connection's place")
+    func unansweredClose() throws {
+        guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let port = try ServerPorts.take()
+        let server = try self.server(port, in: folder)
+        defer { server.stop() }
+        let settings = self.settings(port, folder).replacing("    url:", with: "    max_connections: 1\n    url:")
+        // TLS waits five seconds for the answer.
+        try Gateway.with(settings + "\ntimeouts: {queue: 2s}\n") { gateway throws in
+            for _ in 0..<2 {
+                let answer = try gateway.request(Request.get("/deaf"), seconds: 20)
+                #expect(answer.status == 200, "\(answer.lines)")
+            }
         }
     }
 

@@ -285,6 +285,29 @@ struct TLSSettingsTests {
         }
     }
 
+    @Test("clients of an address send no name, so the default certificate must cover it")
+    func address() throws {
+        var bench = Self.bench()
+        bench.files["/etc/sallyport/address.pem"] = [4]
+        bench.judges.certificate = { chain, _ throws(CertificateFault) in
+            var facts = try Self.facts(chain)
+            if chain == [4] { facts.names = [] } else { facts.addresses = [] }
+            return facts
+        }
+        func problems(_ url: String, _ keys: String = "", more: String = "") -> [SettingsProblem] {
+            bench.problems(
+                SettingsBench.base.replacing("https://app.example.com", with: url)
+                    + "tls: {certificates: [{certificate_file: own.pem, key_file: own.key}, "
+                    + "{certificate_file: address.pem, key_file: own.key\(keys)}]}\n" + more
+            )
+        }
+        let problem = try #require(problems("https://192.0.2.1").first)
+        #expect(problem.key == "public_url" && "\(problem)".contains("write default: true"), "\(problem)")
+        #expect(problems("https://192.0.2.1", ", default: true") == [])
+        #expect(problems("https://192.0.2.1", more: "trusted_proxies: [10.0.0.1]\n") == [])
+        #expect(problems("https://app.example.com") == [])
+    }
+
     @Test("a certificate that expires in less than 14 days is warned of")
     func expiry() throws {
         var bench = Self.bench()

@@ -38,7 +38,7 @@ import Transport
                 let socket = StreamSocket(own, on: loop)
                 // Its first bytes were read by another handler.
                 try socket.start(Watcher())
-                let channel = try PipelineChannel.take(socket) {
+                let channel = try PipelineChannel.begin(socket) {
                     try $0.pipeline.syncOperations.addHandler(keeper)
                 }
                 return NIOLoopBound(channel, eventLoop: loop)

@@ -1,9 +1,6 @@
 import COpenSSL
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// An OpenSSL certificate (RFC 5280). Any thread may read it, because OpenSSL fills the certificate's caches under a
 /// lock.

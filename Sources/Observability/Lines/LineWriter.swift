@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The thread that writes all log lines to a file descriptor. It may block on a slow reader; requests never do.
 ///

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// A mutex with two conditions: one wakes the writer thread, the other wakes a flush. `Synchronization.Mutex` has no
 /// conditions.

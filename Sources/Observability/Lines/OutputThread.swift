@@ -1,8 +1,5 @@
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// Starts threads that read or write lines. Event loops never wait for an output.
 enum OutputThread {

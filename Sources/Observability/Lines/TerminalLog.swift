@@ -1,8 +1,5 @@
-import Synchronization
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Synchronization
 
 /// Shows the lines of a `LineWriter` as text on a terminal. A thread reads them from a pipe and writes to the terminal.
 /// Nothing else waits for a slow or stopped terminal (Ctrl-S).

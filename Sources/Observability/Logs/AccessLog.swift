@@ -1,8 +1,5 @@
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// The access log of one event loop. Lines are collected in the loop's own buffer and passed on in batches, without an
 /// allocation or lock for each request.

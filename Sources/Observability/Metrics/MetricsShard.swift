@@ -1,8 +1,5 @@
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// One event loop's counts of all metrics. Only the loop uses this memory: counting needs no lock, atomic or shared
 /// cache line. The system assigns no pages to slots that were never used.

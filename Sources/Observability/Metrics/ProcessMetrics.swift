@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The standard process metrics, read from the system at each scrape, and the build information.
 package enum ProcessMetrics {

@@ -1,8 +1,5 @@
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// The log lines about one session, by time. They show why a user had to sign in again.
 ///

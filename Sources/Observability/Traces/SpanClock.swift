@@ -1,8 +1,5 @@
-import NIOCore
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import NIOCore
 
 /// Converts times of the monotonic clock to wall-clock times for spans.
 @usableFromInline

@@ -16,12 +16,7 @@ enum ClientDrift {
         // This store logs nothing, because the command's verdicts already report its problems.
         let backing = try wiring.backing(loaded.settings.store, keys, group)
         try await backing.start()
-        let overlay = ClientOverlay(
-            store: backing.store,
-            ring: keys.sealing,
-            loops: group,
-            clock: backing.clock
-        )
+        let overlay = ClientOverlay(store: backing.store, ring: keys.sealing, loops: group, clock: backing.clock)
         let registry = ClientRegistry(loaded.settings.clients, base: loaded.clients)
         overlay.attach(registry)
         await overlay.refresh()

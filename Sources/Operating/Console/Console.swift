@@ -1,10 +1,7 @@
 package import ArgumentParser
+import Glibc
 import Settings
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Reads the input and writes the output of commands.
 package enum Console {

@@ -1,8 +1,5 @@
 import ArgumentParser
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// A file of secrets could not be created, read or changed.
 struct PrivateFileFailure: Error, CustomStringConvertible {

@@ -30,7 +30,7 @@ struct DemoNativeApp: Sendable {
                 body: JSONText.encode(signIn)
             )
         )
-        let exchange = FormText.encoded([
+        return try await self.accessToken(for: [
             ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
             ("client_id", DemoSettings.nativeClient),
             ("subject_token", session),
@@ -38,15 +38,6 @@ struct DemoNativeApp: Sendable {
             ("requested_token_type", "urn:auth0:params:oauth:token-type:session_transfer_token"),
             ("audience", "urn:\(self.host):session_transfer"),
         ])
-        return try await self.value(
-            of: "access_token",
-            in: OutgoingCall(
-                "POST",
-                "\(self.gateway)/oauth/token",
-                fields: [("content-type", "application/x-www-form-urlencoded")],
-                body: Array(exchange.utf8)
-            )
-        )
     }
 
     // MARK: Sign-in in the browser
@@ -67,17 +58,20 @@ struct DemoNativeApp: Sendable {
 
     /// Redeems an authorization code for an access token.
     func accessToken(code: String, verifier: String, returnedTo url: String) async throws -> String {
-        let form = FormText.encoded([
+        try await self.accessToken(for: [
             ("grant_type", "authorization_code"), ("client_id", DemoSettings.nativeClient), ("redirect_uri", url),
             ("code", code), ("code_verifier", verifier),
         ])
-        return try await self.value(
+    }
+
+    private func accessToken(for grant: [(name: String, value: String)]) async throws -> String {
+        try await self.value(
             of: "access_token",
             in: OutgoingCall(
                 "POST",
                 "\(self.gateway)/oauth/token",
                 fields: [("content-type", "application/x-www-form-urlencoded")],
-                body: Array(form.utf8)
+                body: Array(FormText.encoded(grant).utf8)
             )
         )
     }

@@ -108,9 +108,7 @@ package struct DemoWalk: Sendable {
                     + "-d subject_token_type=urn:sallyport:params:oauth:token-type:session_token "
                     + "-d requested_token_type=urn:auth0:params:oauth:token-type:session_transfer_token "
                     + "-d audience=urn:\(host):session_transfer \(origin)/oauth/token; }; mint; echo",
-                shows: [
-                    #""access_token":"spt_"#, #""expires_in":60"#, #""token_type":"N_A""#,
-                ]
+                shows: [#""access_token":"spt_"#, #""expires_in":60"#, #""token_type":"N_A""#]
             ).short,
             DemoStep(
                 "Open the app with a new one in the query: the browser is signed in, and the token is removed from the URL.",

@@ -7,12 +7,8 @@ import Vocabulary
 enum CertificateJudge {
     /// Checks a chain and its key. Returns facts about the server's own certificate, and the first expiry in the chain.
     ///
-    /// - Throws: Why clients would reject the chain, or why it cannot be used.
-    static func facts(
-        _ chain: [UInt8],
-        _ key: Secret,
-        now: UnixTime
-    ) throws(CertificateFault) -> CertificateFacts {
+    /// - Throws: The reason why clients would reject the certificate, or why it cannot be served.
+    static func facts(_ chain: [UInt8], _ key: Secret, now: UnixTime) throws(CertificateFault) -> CertificateFacts {
         let certificates = try self.certificates(in: chain)
         let own = certificates[0]
         try self.check(key, of: certificates)

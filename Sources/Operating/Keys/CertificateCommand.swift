@@ -1,11 +1,8 @@
 import AddressIntelligence
 import ArgumentParser
 import Cryptography
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// `sallyport certificate`: makes a self-signed certificate and its key.
 struct CertificateCommand: ParsableCommand {

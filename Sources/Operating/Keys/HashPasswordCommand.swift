@@ -1,10 +1,7 @@
 import ArgumentParser
 import Cryptography
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// An entry in a file of users.
 enum UserEntry {

@@ -78,9 +78,7 @@ package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow 0.0.0.0/0 or ::/0 in trusted_proxies. Every client can then claim any address.")
     var insecureTrustAllProxies = false
 
-    @Flag(
-        help: "Allow device bindings with https and without trusted_proxies. They have no effect behind a proxy."
-    )
+    @Flag(help: "Allow device bindings with https and without trusted_proxies. They have no effect behind a proxy.")
     var insecureUnnamedProxy = false
 
     package init() {}

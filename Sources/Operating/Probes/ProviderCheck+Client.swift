@@ -171,10 +171,7 @@ extension ProviderCheck {
             case 400 where value?["error"]?.string == "invalid_client", 401:
                 return .error(subject, Self.refusedClient(client))
             case 403:
-                return .error(
-                    subject,
-                    "\(url) does not let \(client.clientID) introspect tokens: allow it there"
-                )
+                return .error(subject, "\(url) does not let \(client.clientID) introspect tokens: allow it there")
             default:
                 return .error(subject, "\(url) \(ProviderWords.status(answer)), not like an introspection endpoint")
             }

@@ -1,12 +1,9 @@
+import Glibc
 import NIOCore
 import NIOSSL
 import RedisStore
 import Transport
 import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 extension RedisMessages {
     /// Explains why a connection failed, and what to do.

@@ -12,19 +12,7 @@ struct OperatorOptions: ParsableArguments {
     )
     var tokenFile: String
 
-    @Option(
-        help: ArgumentHelp(
-            "The address of an admin listener, instead of the one in the settings. Write https:// in front for TLS. Repeatable.",
-            valueName: "address:port"
-        )
-    )
-    var admin: [String] = []
-
-    func validate() throws {
-        guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
-            throw ValidationError("--admin must be \(AdminTarget.allowed).")
-        }
-    }
+    @OptionGroup var listeners: AdminListeners
 
     /// A gateway to call, with the operator's token.
     struct Gateway {
@@ -89,10 +77,40 @@ struct OperatorOptions: ParsableArguments {
         guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw ValidationError("The file of --token-file must contain an operator's token.")
         }
+        try self.listeners.forEach(self.settings, sendsSecret: true) { target throws(AdminProbe.Failure) in
+            try body(Gateway(target: target, token: String(decoding: token, as: UTF8.self)))
+        }
+    }
+}
+
+/// The option that names admin listeners.
+struct AdminListeners: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The address of an admin listener, instead of the one in the settings. Write https:// in front for TLS. Repeatable.",
+            valueName: "address:port"
+        )
+    )
+    var admin: [String] = []
+
+    func validate() throws {
+        guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
+            throw ValidationError("--admin must be \(AdminTarget.allowed).")
+        }
+    }
+
+    /// Calls `body` for each listener. After a failed call the remaining listeners are called, then the command fails.
+    ///
+    /// - Parameter sendsSecret: True if the listeners must prove with TLS that they are gateways with these settings.
+    func forEach(
+        _ settings: SettingsOptions,
+        sendsSecret: Bool,
+        _ body: (AdminTarget) throws(AdminProbe.Failure) -> Void
+    ) throws {
         var hasFailed = false
-        for target in try self.settings.adminTargets(self.admin, sendsSecret: true) {
+        for target in try settings.adminTargets(self.admin, sendsSecret: sendsSecret) {
             do throws(AdminProbe.Failure) {
-                try body(Gateway(target: target, token: String(decoding: token, as: UTF8.self)))
+                try body(target)
             } catch {
                 Console.complain(error.description)
                 hasFailed = true

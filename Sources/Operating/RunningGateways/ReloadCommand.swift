@@ -1,8 +1,5 @@
 import ArgumentParser
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// `sallyport reload`: makes a running gateway on this machine reload its settings.
 struct ReloadCommand: ParsableCommand {

@@ -17,39 +17,22 @@ struct UpstreamsCommand: ParsableCommand {
     @OptionGroup var options: SettingsOptions
     @OptionGroup var named: SettingsFileArgument
 
-    @Option(
-        help: ArgumentHelp(
-            "The address of an admin listener, instead of the one in the settings. Write https:// in front for TLS. Repeatable.",
-            valueName: "address:port"
-        )
-    )
-    var admin: [String] = []
+    @OptionGroup var listeners: AdminListeners
 
     /// The time limit for an answer in seconds.
     private static let patience = 5
 
-    func validate() throws {
-        try self.named.validate(besides: self.options)
-        guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
-            throw ValidationError("--admin must be \(AdminTarget.allowed).")
-        }
-    }
+    func validate() throws { try self.named.validate(besides: self.options) }
 
     func run() throws {
-        var hasFailed = false
-        for target in try self.options.naming(self.named).adminTargets(self.admin, sendsSecret: false) {
-            do throws(AdminProbe.Failure) {
-                let answer = try AdminProbe.get("/upstreams", at: target, seconds: Self.patience)
-                guard answer.status == 200 else {
-                    throw AdminProbe.Failure(description: "\(target.address) answers \(answer.status)")
-                }
-                Console.say(Self.table(answer.body))
-            } catch {
-                Console.complain(error.description)
-                hasFailed = true
+        let options = self.options.naming(self.named)
+        try self.listeners.forEach(options, sendsSecret: false) { target throws(AdminProbe.Failure) in
+            let answer = try AdminProbe.get("/upstreams", at: target, seconds: Self.patience)
+            guard answer.status == 200 else {
+                throw AdminProbe.Failure(description: "\(target.address) answers \(answer.status)")
             }
+            Console.say(Self.table(answer.body))
         }
-        if hasFailed { throw ExitCode.failure }
     }
 
     /// Returns a line for each app, with lines for its servers.

@@ -1,11 +1,8 @@
 import ArgumentParser
 import Cryptography
+import Glibc
 import Settings
 import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// `sallyport init`: writes a first settings file, and its secrets to separate files.
 struct InitCommand: ParsableCommand {
@@ -158,11 +155,7 @@ struct InitCommand: ParsableCommand {
         switch self.provider {
         case .users:
             let hash = Scrypt.hash(password: Array(password.utf8)).bytes
-            let entry = UserEntry.text(
-                of: self.user,
-                hash: String(decoding: hash, as: UTF8.self),
-                groups: ["admins"]
-            )
+            let entry = UserEntry.text(of: self.user, hash: String(decoding: hash, as: UTF8.self), groups: ["admins"])
             files.append(
                 ("users.yaml", "# More users: sallyport hash-password --user NAME >> users.yaml\n\(entry)\n", 0o600)
             )

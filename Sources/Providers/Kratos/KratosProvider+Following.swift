@@ -22,8 +22,8 @@ extension KratosProvider: RefreshingProvider {
         )
     }
 
-    /// A cookie is not presented under another name than its own. Otherwise, a wrong `provider.kratos.cookie_name` would
-    /// end everything.
+    /// A cookie is not presented under another name than its own. Otherwise, a wrong `provider.kratos.cookie_name`
+    /// would end everything.
     package func canAsk(with tokens: ProviderTokenSet) -> Bool {
         tokens.tokenType == Self.tokenType || tokens.tokenType == self.cookieName
     }

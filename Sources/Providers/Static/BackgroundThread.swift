@@ -1,9 +1,6 @@
 import Dispatch
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// A low-priority thread that ends with its work.
 ///

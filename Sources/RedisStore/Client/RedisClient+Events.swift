@@ -53,12 +53,7 @@ extension RedisClient {
         self.note(facts, of: endpoint)
     }
 
-    func disconnected(
-        _ endpoint: RedisEndpoint,
-        _ cause: RedisError.Cause,
-        _ refusal: RedisServerError?,
-        loop: Int
-    ) {
+    func disconnected(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?, loop: Int) {
         let (isLast, isNewRefusal, isShutDown) = self.state.withLock { state in
             let wasConnected = state.connected[endpoint]?.remove(loop) != nil
             let isNew = refusal != nil && state.refusals[endpoint]?.code != refusal?.code
@@ -88,12 +83,7 @@ extension RedisClient {
 
     /// Records that sentinels have begun to promote another server, or have given it up.
     func replacing(_ isUnderWay: Bool) {
-        for loop in self.loops {
-            _ = self.on(loop) { router in
-                router.hold(isUnderWay)
-                return loop.makeSucceededVoidFuture()
-            }
-        }
+        self.onEach { $0.hold(isUnderWay) }
         guard isUnderWay, let endpoint = self.state.withLock({ $0.topology })?.shards.first?.endpoint else { return }
         self.notify(.replacementBegun(endpoint))
     }
@@ -140,12 +130,7 @@ extension RedisClient {
             self.state.withLock { $0.refusals[endpoint] = nil }
             self.note(facts, of: endpoint)
             if facts.isPrimary { self.setClock(by: facts, of: endpoint, roundTrip: roundTrip) }
-            for loop in self.loops {
-                self.on(loop) { router in
-                    router.adopt(facts, of: endpoint)
-                    return loop.makeSucceededVoidFuture()
-                }.whenComplete { _ in }
-            }
+            self.onEach { $0.adopt(facts, of: endpoint) }
         }
     }
 

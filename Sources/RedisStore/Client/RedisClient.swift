@@ -198,12 +198,7 @@ package final class RedisClient: Sendable {
     /// rejects the new password, its connection stays authenticated, and `observe` is called.
     package func adoptCredentials(of configuration: RedisConfiguration) {
         self.connector.adoptCredentials(of: configuration)
-        for loop in self.loops {
-            _ = self.on(loop) { router in
-                router.signInAgain()
-                return loop.makeSucceededVoidFuture()
-            }
-        }
+        self.onEach { $0.signInAgain() }
     }
 
     // MARK: Commands
@@ -251,31 +246,18 @@ package final class RedisClient: Sendable {
         return nil
     }
 
+    /// Returns a receiver that measures the call, and calls `receiver`. If the call is traced, records it in the trace,
+    /// and calls `receiver` within the trace.
     private func metered(
         _ kind: RedisMeter.Kind,
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) -> RedisConnectionHandler.Receiver {
-        let start = NIODeadline.now()
-        if let trace = CallTrace.current { return self.traced(kind, receiver, trace, since: start) }
+        let (start, trace) = (NIODeadline.now(), CallTrace.current)
         return { [meter] result in
-            meter.count(kind, RedisMeter.Outcome(result), since: start)
-            if case .success(.error(let error)) = result { meter.note(error) }
-            receiver(result)
-        }
-    }
-
-    /// Returns a receiver that measures the call, records it in the trace, and calls `receiver` within the trace.
-    private func traced(
-        _ kind: RedisMeter.Kind,
-        _ receiver: @escaping RedisConnectionHandler.Receiver,
-        _ trace: CallTrace,
-        since start: NIODeadline
-    ) -> RedisConnectionHandler.Receiver {
-        { [meter] result in
-            let outcome = RedisMeter.Outcome(result)
-            let end = NIODeadline.now()
+            let (outcome, end) = (RedisMeter.Outcome(result), NIODeadline.now())
             meter.count(kind, outcome, nanoseconds: Int((end - start).nanoseconds))
             if case .success(.error(let error)) = result { meter.note(error) }
+            guard let trace else { return receiver(result) }
             trace.note(
                 TracedCall(
                     .store(operation: kind.label),
@@ -286,6 +268,16 @@ package final class RedisClient: Sendable {
                 )
             )
             CallTrace.with(trace) { receiver(result) }
+        }
+    }
+
+    /// Calls `step` with the router of each loop, on that loop.
+    func onEach(_ step: @escaping @Sendable (RedisRouter) -> Void) {
+        for loop in self.loops {
+            _ = self.on(loop) { router in
+                step(router)
+                return loop.makeSucceededVoidFuture()
+            }
         }
     }
 

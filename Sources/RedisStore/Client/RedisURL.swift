@@ -154,10 +154,7 @@ extension RedisConfiguration {
         return (user.isEmpty ? nil : user, Secret(password), address)
     }
 
-    private static func endpoints(
-        _ addresses: Substring,
-        defaultPort: Int
-    ) throws(RedisURLError) -> [RedisEndpoint] {
+    private static func endpoints(_ addresses: Substring, defaultPort: Int) throws(RedisURLError) -> [RedisEndpoint] {
         var endpoints: [RedisEndpoint] = []
         for address in addresses.split(separator: ",", omittingEmptySubsequences: false) {
             endpoints.append(try Self.endpoint(address, defaultPort: defaultPort))

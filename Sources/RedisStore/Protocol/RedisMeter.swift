@@ -1,4 +1,3 @@
-import NIOCore
 import Synchronization
 
 /// Counts commands by kind and outcome, and measures their durations. May be used from any thread, and never blocks.
@@ -82,10 +81,6 @@ package final class RedisMeter: Sendable {
     /// Counts an error reply if it denies the gateway's user a right.
     func note(_ error: RedisServerError) {
         if error.denial != nil { self.denialCount.add(1) }
-    }
-
-    func count(_ kind: Kind, _ outcome: Outcome, since start: NIODeadline) {
-        self.count(kind, outcome, nanoseconds: Int((.now() - start).nanoseconds))
     }
 
     /// Counts one command and its duration.

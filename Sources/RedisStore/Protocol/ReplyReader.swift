@@ -44,12 +44,10 @@ package final class ReplyReader {
         redisReaderFree(self.reader)
     }
 
-    /// Reads the bytes that arrived and calls `body` with each reply that they complete, in order. If `body` returns
-    /// false, the rest is not read.
-    package func feed(
-        _ bytes: UnsafeRawBufferPointer,
-        _ body: (RedisReply) -> Bool
-    ) throws(ReplyError) {
+    /// Reads the bytes that arrived and calls `body` with each reply that they complete, in order.
+    ///
+    /// `body` returns false to stop. The connection then ends, and the rest is not read.
+    package func feed(_ bytes: UnsafeRawBufferPointer, _ body: (RedisReply) -> Bool) throws(ReplyError) {
         if let error = self.error { throw error }
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -73,10 +71,7 @@ package final class ReplyReader {
     }
 
     /// Reads one piece. Returns false if `body` has stopped.
-    private func feedPiece(
-        _ piece: UnsafeRawBufferPointer,
-        _ body: (RedisReply) -> Bool
-    ) throws(ReplyError) -> Bool {
+    private func feedPiece(_ piece: UnsafeRawBufferPointer, _ body: (RedisReply) -> Bool) throws(ReplyError) -> Bool {
         let start = piece.assumingMemoryBound(to: CChar.self).baseAddress
         guard redisReaderFeed(self.reader, start, piece.count) == REDIS_OK else { throw self.fail(.malformed) }
         while true {

@@ -188,11 +188,7 @@ package final class EndingMemory: Sendable {
 
     /// - Parameter subjectHasEnded: Reports whether one of these epochs ends the record's subject; called only if there
     ///   are epochs.
-    private func hasEnded(
-        _ key: RecordKey,
-        since: UnixTime,
-        subjectHasEnded: ([String: UInt64]) -> Bool
-    ) -> Bool {
+    private func hasEnded(_ key: RecordKey, since: UnixTime, subjectHasEnded: ([String: UInt64]) -> Bool) -> Bool {
         self.state.withLock { state in
             if state.isEmpty { return false }
             if let barrier = state.barrier, since < barrier { return true }

@@ -58,10 +58,7 @@ extension Keyspace {
             Self.isBase64URL(name, count: Self.digestLength)
         else { return nil }
         return .document(
-            DocumentName(
-                collection: String(decoding: tag, as: UTF8.self),
-                name: String(decoding: name, as: UTF8.self)
-            )
+            DocumentName(collection: String(decoding: tag, as: UTF8.self), name: String(decoding: name, as: UTF8.self))
         )
     }
 

@@ -30,11 +30,7 @@ extension RedisStore {
         // In a cluster, epochs have separate slots: another command reads a known owner's epoch at the same time.
         let known = isCluster ? self.subjects.value(for: key) : nil
         let epoch = known.map { self.epoch(of: $0.subject, on: loop) }
-        let call = ScriptCall(
-            Scripts.readWithParent,
-            keys: places,
-            arguments: [isCluster ? [] : Array("E".utf8)]
-        )
+        let call = ScriptCall(Scripts.readWithParent, keys: places, arguments: [isCluster ? [] : Array("E".utf8)])
         return self.client.run(call, on: loop) { result in
             // Redis has refused the script, but may accept single commands.
             if case .success(.error) = result { return .later(self.singleUseThenParent(key, as: kind, on: loop)) }

@@ -136,11 +136,7 @@ extension RedisStore {
         let place = Keyspace.record(key)
         return self.client.ask(RedisCommand("GET", [place]), on: loop) { reply in
             guard case .bulk(let bytes) = reply else {
-                let call = ScriptCall(
-                    Scripts.confirmEnd,
-                    keys: [place, Keyspace.lineage(key.lineage)],
-                    arguments: []
-                )
+                let call = ScriptCall(Scripts.confirmEnd, keys: [place, Keyspace.lineage(key.lineage)], arguments: [])
                 let confirmed = self.telling(.session(key), after: self.client.run(call, on: loop), on: loop)
                 return .later(
                     confirmed.flatMap { reply in

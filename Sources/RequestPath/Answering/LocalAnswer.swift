@@ -33,13 +33,7 @@ package struct LocalAnswer: Sendable {
         closes: Bool = false
     ) -> LocalAnswer {
         LocalAnswer(
-            .problem(
-                reason,
-                explanation: explanation,
-                requestID: requestID?.text,
-                loginURL: loginURL,
-                fields: fields
-            ),
+            .problem(reason, explanation: explanation, requestID: requestID?.text, loginURL: loginURL, fields: fields),
             closes: closes || reason.refusal?.closes ?? false
         )
     }

@@ -65,11 +65,7 @@ extension LocalAnswer {
         return language.wait(seconds: seconds)
     }
 
-    private func link(
-        _ way: RefusalWords.Way,
-        hasHost: Bool,
-        hasSignIn: Bool
-    ) -> (target: String, label: PageText)? {
+    private func link(_ way: RefusalWords.Way, hasHost: Bool, hasSignIn: Bool) -> (target: String, label: PageText)? {
         let signIn = self.response.signIn ?? SignInPath.path
         return switch way {
         case .none: nil

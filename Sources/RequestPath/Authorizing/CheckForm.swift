@@ -102,13 +102,10 @@ package struct CheckForm: Sendable {
     /// request.
     ///
     /// - Parameters:
-    ///   - origin: The public origin of the requested host. `nil` if the host is unknown.
-    ///   - signIn: The URL of the host's sign-in page. `nil` if the host has no sign-in page.
-    func denial(
-        _ answer: LocalAnswer,
-        on origin: String?,
-        signIn: @autoclosure () -> String? = nil
-    ) -> LocalAnswer {
+    ///   - origin: The origin of the original request's host. `nil` if the host is unknown.
+    ///   - signIn: The URL of the host's sign-in page. `nil` if there is no sign-in page. Evaluated only for a 401 that
+    ///     must name the page.
+    func denial(_ answer: LocalAnswer, on origin: String?, signIn: @autoclosure () -> String? = nil) -> LocalAnswer {
         var answer = Self.marked(answer)
         switch self.dialect {
         case .forwardAuth:

@@ -27,9 +27,7 @@ struct GrantedFields {
         by profile: AuthorizationProfile,
         own: [[UInt8]]
     ) throws(IdentityRefusal) {
-        self.answer = LocalAnswer(
-            EndpointResponse(status: form.allowedStatus, fields: [("Cache-Control", "no-store")])
-        )
+        self.answer = LocalAnswer(EndpointResponse(status: form.allowedStatus, fields: [("Cache-Control", "no-store")]))
         var lines: [UInt8] = []
         lines.reserveCapacity(1024)
         profile.fields.append(identity, to: &lines, emptyOnes: form.hasEmptyFields)

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The names of all identity fields. An answer contains every one (if `CheckForm.hasEmptyFields`), because the proxy
 /// would pass a missing field from the client to the app (CVE-2026-30851).

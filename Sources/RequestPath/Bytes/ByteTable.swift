@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// An immutable hash table from configured byte strings, such as host names, to integers. A look-up allocates nothing.
 ///

@@ -1,8 +1,5 @@
-import NIOCore
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import NIOCore
 
 /// Writes bytes one after another into memory that the caller has reserved.
 package struct ByteWriter {

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The bytes of a head in its buffer. The pointer is valid only in the closure that receives it.
 package typealias Bytes = UnsafePointer<UInt8>

@@ -1,11 +1,8 @@
 package import AddressIntelligence
+import Glibc
 package import NIOCore
 package import Settings
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Limits the connections of clients. Some file descriptors are reserved, so that the gateway still works at the limit.
 ///

@@ -1,9 +1,6 @@
+import Glibc
 package import NIOCore
 import Transport
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// What follows the answer on its connection.
 package enum AnswerEnd {

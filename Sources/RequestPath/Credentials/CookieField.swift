@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// Finds the gateway's cookies in `Cookie` and removes them without changing other bytes. A class, because copies of a
 /// struct would retain each name.

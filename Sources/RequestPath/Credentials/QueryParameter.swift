@@ -1,8 +1,5 @@
-import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+import Vocabulary
 
 /// The query parameter for transfer tokens. It is removed without changing other bytes, because a signature (SAML, for
 /// example) may cover the rest of the query.

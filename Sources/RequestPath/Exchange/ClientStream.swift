@@ -79,8 +79,6 @@ package enum BodyDemand {
 extension ClientStream {
     package var waitingBytes: Int { self.unacknowledgedBytes }
 
-    package func complete(with trailers: Trailers) { self.complete() }
-
     /// True if the stream is one of several on its connection. The test relies on the length of `HTTP/2`.
     var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }
 }

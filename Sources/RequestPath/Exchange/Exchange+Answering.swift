@@ -48,10 +48,7 @@ extension Exchange {
         self.facts.clientOutput = OutputWatch()
         let hasContent = !self.facts.wantsHeadOnly && answer.hasContent && !answer.response.body.isEmpty
         if hasContent { self.record.bytesOut += answer.response.body.count }
-        stream.answer(
-            LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines),
-            hasContent: hasContent
-        )
+        stream.answer(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines), hasContent: hasContent)
     }
 
     /// Returns a refusal in the format of the endpoint's protocol, or as a page for a person.

@@ -101,10 +101,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     }
 
     package var requester: Requester {
-        Requester(
-            address: self.clientKey,
-            session: self.record.session.map { StickyKey.hash($0.session.id.utf8) }
-        )
+        Requester(address: self.clientKey, session: self.record.session.map { StickyKey.hash($0.session.id.utf8) })
     }
 
     package var stickyKey: UInt64 {
@@ -309,6 +306,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         by configuration: PathConfiguration,
         on stream: any ClientStream
     ) {
+        if self.facts.isRepeated { self.kept = nil }
         self.facts.hasBegunAnswer = true
         self.record.isAppsAnswer = true
         self.record.status = head.status
@@ -435,13 +433,27 @@ extension Exchange: AnswerReceiver, StreamWaiter {
             self.upstreamHead = failed.takeBack()
             if self.mayRetry(failed, after: reason) { return self.retry(after: failed, reason) }
         }
-        self.metrics.upstreamAnswered(
-            self.record.route?.upstreamIndex ?? .max,
-            status: 0,
-            nanoseconds: (NIODeadline.now() - self.record.startedAt).nanoseconds
-        )
-        self.answer(.problem(reason, requestID: self.record.requestID))
+        if !self.passKept(instead: reason) {
+            self.metrics.upstreamAnswered(
+                self.record.route?.upstreamIndex ?? .max,
+                status: 0,
+                nanoseconds: (NIODeadline.now() - self.record.startedAt).nanoseconds
+            )
+            self.answer(.problem(reason, requestID: self.record.requestID))
+        }
         self.process()
+    }
+
+    /// Passes on the answer that caused the retry, because the other server has not answered.
+    ///
+    /// - Returns: False if there is no such answer, or if the session has ended meanwhile.
+    private func passKept(instead reason: Reason) -> Bool {
+        guard self.facts.isRepeated, let kept = self.kept.take(), reason != .gatewayOverloaded else { return false }
+        if self.record.trace != nil { self.attemptFailed(reason) }
+        self.releaseUpstreamHead()
+        self.record.server = kept.server
+        self.phase = .exchange
+        return kept.answer.pass(to: self, self.configuration.responseParser, self.loop.responseHead)
     }
 
     /// Called when the app sent bytes before the request. On a reused connection, they belong to an earlier exchange,
@@ -462,21 +474,28 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         return self.facts.pool?.takeRetry() == true
     }
 
-    package func goElsewhere(from stream: any AppStream, after status: Int) {
+    package func goElsewhere(from stream: any AppStream, after status: Int, keeping answer: KeptAnswer?) {
         self.upstreamHead = stream.takeBack()
         self.upstream = nil
-        self.retry(after: stream, nil, status: status)
+        self.retry(after: stream, nil, status: status, keeping: answer)
     }
 
     /// Sends the request again on another stream.
     ///
     /// - Parameters:
     ///   - failed: The stream that has failed.
-    ///   - reason: Why the stream failed. `nil` if the status of the app's answer caused the retry.
-    private func retry(after failed: any AppStream, _ reason: Reason?, status: Int = 0) {
+    ///   - reason: The reason of the failure. `nil` if the status of the answer is the reason.
+    ///   - answer: Passed on if the other stream brings no answer.
+    private func retry(
+        after failed: any AppStream,
+        _ reason: Reason?,
+        status: Int = 0,
+        keeping answer: KeptAnswer? = nil
+    ) {
         if self.record.trace != nil { self.attemptFailed(reason, status: status) }
         self.record.upstreamReused = false
         self.facts.isRepeated = true
+        self.kept = answer.map { ($0, self.record.server) }
         self.metrics.upstreamRetried(self.record.route?.upstreamIndex ?? .max)
         guard let pool = self.facts.pool else { return }
         self.phase = .connecting

@@ -164,12 +164,7 @@ extension Exchange {
                 if let trace = self.record.trace { resolver.asker = trace.counted }
                 defer { if self.record.trace != nil { resolver.asker = nil } }
                 return question.isProviders
-                    ? resolver.resolve(
-                        providerCookie: token,
-                        of: host.realms,
-                        for: self.clientKey,
-                        now: given.now
-                    )
+                    ? resolver.resolve(providerCookie: token, of: host.realms, for: self.clientKey, now: given.now)
                     : resolver.resolve(
                         question.kind,
                         token: token,
@@ -240,11 +235,7 @@ extension Exchange {
             if case .unavailable(_, let reason) = self { reason } else { nil }
         }
 
-        init(
-            _ result: Result<CachedSession?, StoreError>,
-            of read: SessionRead,
-            _ purpose: SessionQuestion.Purpose
-        ) {
+        init(_ result: Result<CachedSession?, StoreError>, of read: SessionRead, _ purpose: SessionQuestion.Purpose) {
             switch result {
             case .success(let session?): self = .session(.found(session), purpose)
             case .success(nil):

@@ -66,6 +66,8 @@ package final class Exchange {
     package internal(set) var upstream: (any AppStream)?
     /// Replaces references to the app in an answer with public ones. `nil` for other answers.
     var multistatus: MultistatusBody?
+    /// The answer that caused the retry, and its server, until another answer begins. Valid while `facts.isRepeated`.
+    var kept: (answer: KeptAnswer, server: UpstreamServer?)?
     /// How fast the client reads and sends. Measured while the app has many requests in flight.
     var pace: ClientPace?
     /// The collected body of an endpoint's request or of a check, at most `collectedLimit` bytes.

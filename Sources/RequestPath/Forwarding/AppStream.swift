@@ -63,10 +63,6 @@ package protocol AppStream: AnyObject {
     func expire()
 }
 
-extension AppStream {
-    package func complete(with trailers: Trailers) { self.complete() }
-}
-
 /// Receives an app's answer for the client. The exchange may end during each call.
 package protocol AnswerReceiver: AnyObject {
     /// The method of the request.
@@ -88,8 +84,10 @@ package protocol AnswerReceiver: AnyObject {
     ///
     /// - Parameter servers: The servers that may get the request, as bits of `StreamWaiter.failedServers`.
     func mayGo(to servers: UInt64) -> Bool
-    /// Sends the request again on another stream. The last call for this stream.
-    func goElsewhere(from stream: any AppStream, after status: Int)
+    /// Sends the request again, on another stream. The last call of the exchange.
+    ///
+    /// - Parameter answer: Passed on if the other stream brings no answer. `nil` to report that failure instead.
+    func goElsewhere(from stream: any AppStream, after status: Int, keeping answer: KeptAnswer?)
     /// Called with the head of the final answer at the front of `buffer`. `answerPauses` or `answerEnded` follows.
     func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer)
     /// Called with the next `count` bytes of `content` as part of the body. Removes them from `content`.
@@ -114,10 +112,6 @@ package protocol AnswerReceiver: AnyObject {
     func upstreamFailed(_ reason: Reason)
     /// Called when the app sent bytes before the request's head. The last call for this stream.
     func upstreamSpokeFirst()
-}
-
-extension AnswerReceiver {
-    package func answerEnded(with trailers: TrailerSection) { self.answerEnded() }
 }
 
 /// An exchange that waits for a stream to an app.

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// Distinguishes fields from comments in an event stream (HTML 9.2.5). Comments only keep the stream open.
 package struct EventStreamLines: Equatable {

@@ -1,10 +1,7 @@
+import Glibc
 package import NIOCore
 package import Observability
 import Settings
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// What the gateway adds to the head for the app.
 package struct ForwardedFacts {

@@ -1,6 +1,4 @@
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The parsed head of an app's answer. Its slices are offsets into the answer's bytes.
 package final class ResponseHead {

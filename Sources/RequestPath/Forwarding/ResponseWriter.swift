@@ -92,11 +92,7 @@ package struct ResponseWriter: Sendable {
 
     /// Returns the maximum size in bytes of the app's status line and fields after rewriting.
     @inline(__always)
-    private static func room(
-        _ head: ResponseHead,
-        _ publicOrigin: [UInt8],
-        _ changes: borrowing AnswerChanges
-    ) -> Int {
+    private static func room(_ head: ResponseHead, _ publicOrigin: [UInt8], _ changes: borrowing AnswerChanges) -> Int {
         // Each directive of a rewritten `Cache-Control` may need one more byte, so twice the head is enough.
         let room = head.byteCount * 2 + 64
         guard head.referenceCount > 0 else { return room }

@@ -1,8 +1,5 @@
-package import NIOCore
-
-#if canImport(Glibc)
 import Glibc
-#endif
+package import NIOCore
 
 /// The received trailers of a message (RFC 9110 6.5), not yet checked by `TrailerRules`.
 package final class TrailerSection {

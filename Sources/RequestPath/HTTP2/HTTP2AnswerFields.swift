@@ -1,8 +1,5 @@
 import CNGHTTP2
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The fields of an answer as libnghttp2 needs them. libnghttp2 copies them.
 struct HTTP2AnswerFields {

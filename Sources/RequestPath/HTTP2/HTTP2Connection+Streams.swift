@@ -46,12 +46,8 @@ extension HTTP2Connection {
         self.sendSoon()
     }
 
-    /// Adds a trailer of a request. Returns false if the stream has been reset.
-    func trailerComes(
-        of id: Int32,
-        _ name: UnsafeBufferPointer<UInt8>,
-        _ value: UnsafeBufferPointer<UInt8>
-    ) -> Bool {
+    /// Adds a trailer of a request. Returns false if the stream is reset.
+    func trailerComes(of id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let stream = self.session?.stream(id) else { return true }
         guard HTTP2RequestHead.isField(name, value) else {
             self.session?.reset(id, .protocolError)

@@ -1,9 +1,6 @@
+import Glibc
 package import NIOCore
 package import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Writes the head of an HTTP/2 request as HTTP/1, so that one parser reads the requests of both protocols.
 ///

@@ -87,9 +87,7 @@ package final class HTTP2Stream {
     /// Returns the gateway's key for opening a WebSocket at the app (RFC 6455 4.1).
     func makeWebSocketKey() -> [UInt8] {
         let key = Base64.encoded(Random.bytes(16))
-        self.webSocketAccept = Base64.encoded(
-            SHA1.digest(key + Array("258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8))
-        )
+        self.webSocketAccept = Base64.encoded(SHA1.digest(key + Array("258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8)))
         return key
     }
 

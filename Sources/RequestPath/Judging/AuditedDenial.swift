@@ -68,10 +68,7 @@ extension RequestJudge {
         _ session: CachedSession?,
         _ given: borrowing RoutedRequest
     ) -> AuditEvent {
-        let device = given.judging.devices.facts(
-            address: self.address(given),
-            userAgent: given.text(.userAgent)
-        )
+        let device = given.judging.devices.facts(address: self.address(given), userAgent: given.text(.userAgent))
         return AuditEvent(
             kind,
             code: .warning,

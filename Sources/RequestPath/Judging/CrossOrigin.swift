@@ -54,9 +54,7 @@ enum CrossOrigin {
     }
 
     private static func fields(_ cors: CORSSettings, _ allowed: String) -> [(name: String, value: String)] {
-        var fields: [(name: String, value: String)] = [
-            ("Access-Control-Allow-Origin", allowed), ("Vary", "Origin"),
-        ]
+        var fields: [(name: String, value: String)] = [("Access-Control-Allow-Origin", allowed), ("Vary", "Origin")]
         if cors.credentials { fields.append(("Access-Control-Allow-Credentials", "true")) }
         return fields
     }

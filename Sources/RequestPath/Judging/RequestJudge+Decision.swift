@@ -13,11 +13,7 @@ extension RequestJudge {
     /// - Parameter hasCookieEnded: True if a transfer token of another user has just ended the cookie's session.
     mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
-        var evidence = Evidence(
-            missing: .credentialMissing,
-            certificate: self.findings.certificate,
-            now: given.now
-        )
+        var evidence = Evidence(missing: .credentialMissing, certificate: self.findings.certificate, now: given.now)
         if !given.route.isPublic {
             switch self.credentials.presented {
             case .none:

@@ -69,10 +69,7 @@ extension RequestJudge {
         let profile = given.judging.identity
         let lines = try profile.render(certificate, otherwise: given.route.encodesOtherwise)
         guard !lines.isEmpty else { return identity }
-        let all = IdentityLines(
-            session: (identity?.session ?? []) + lines,
-            assertion: identity?.assertion
-        )
+        let all = IdentityLines(session: (identity?.session ?? []) + lines, assertion: identity?.assertion)
         try profile.checkSize(all.count)
         return all
     }

@@ -62,11 +62,7 @@ extension RequestJudge {
         self.findings.stage = .decision
         self.audit(.unauthenticated(refusal.reason), of: session, given)
         if let nonce = refusal.nonce { self.bring(nonce, given) }
-        return self.refusal(
-            refusal.reason,
-            given,
-            fields: [("WWW-Authenticate", DPoPChallenge.text(refusal))]
-        )
+        return self.refusal(refusal.reason, given, fields: [("WWW-Authenticate", DPoPChallenge.text(refusal))])
     }
 
     /// Adds a nonce to the answer, whether the request is permitted or refused.

@@ -195,9 +195,7 @@ extension RequestJudge {
         _ fields: [(name: String, value: String)] = [],
         explanation: String? = nil
     ) -> JudgeAction {
-        .answer(
-            .problem(reason, explanation: explanation, requestID: self.findings.requestID, fields: fields)
-        )
+        .answer(.problem(reason, explanation: explanation, requestID: self.findings.requestID, fields: fields))
     }
 
     @inline(__always)

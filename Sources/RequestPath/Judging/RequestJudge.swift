@@ -139,12 +139,8 @@ package struct RequestJudge {
 
     /// Continues after a store or provider was unavailable.
     ///
-    /// - Parameter reason: The reason for the refusal.
-    package mutating func unavailable(
-        _ error: StoreError,
-        _ reason: Reason,
-        _ given: JudgingContext
-    ) -> JudgeAction {
+    /// - Parameter reason: The reason for the refusal: the store or a provider is unavailable.
+    package mutating func unavailable(_ error: StoreError, _ reason: Reason, _ given: JudgingContext) -> JudgeAction {
         let state = self.state
         self.state = .ended
         switch state {

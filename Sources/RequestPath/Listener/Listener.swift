@@ -1,12 +1,9 @@
 import AddressIntelligence
+import Glibc
 import NIOCore
 package import Settings
 import Synchronization
 package import Transport
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// An error for the operator: an address that cannot be bound.
 package struct ListenerError: Error, CustomStringConvertible {
@@ -235,13 +232,7 @@ private final class Acceptor: ClientAcceptor {
         // Reserved here, not later on the connection's loop, so that the next `hasRoom` counts this client.
         self.gate.reserve()
         let now = NIODeadline.now()
-        let client = AcceptedClient(
-            from: address,
-            at: now,
-            as: self.parts.role,
-            on: self.pathLoop,
-            by: self.gate
-        )
+        let client = AcceptedClient(from: address, at: now, as: self.parts.role, on: self.pathLoop, by: self.gate)
         // Only connections admitted before `now` are closed, so that this client stays.
         self.makeRoom(now)
         guard let client else {

@@ -5,13 +5,10 @@ import Transport
 
 /// A client's connection over TLS. It is the last handler in a channel pipeline in which NIOSSL encrypts.
 final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
-    private let socket: StreamSocket
     private let tls: NIOSSLServerHandler
     private let watch: HandshakeWatch
     /// The opening that waits for the handshake. `nil` once the handshake has ended.
     private var observer: ClientOpening?
-    /// The number of bytes that NIOSSL holds until `flush`.
-    private var heldBytes = 0
     private var inputHasEnded = false
 
     /// - Parameters:
@@ -20,11 +17,10 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     ///   - room: The number of bytes that the client may send until the handshake has ended.
     ///   - observer: The opening. It handles the stream until `start`.
     init(_ socket: StreamSocket, _ context: NIOSSLContext, room: Int, _ observer: ClientOpening) {
-        self.socket = socket
         self.tls = NIOSSLServerHandler(context: context)
         self.watch = HandshakeWatch(room: room)
         self.observer = observer
-        super.init()
+        super.init(socket)
         self.handler = observer
     }
 
@@ -32,53 +28,14 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     ///
     /// - Throws: An error if the socket has closed.
     func shakeHands(_ bytes: inout ByteBuffer) throws {
-        let channel = try PipelineChannel.take(self.socket) { channel in
+        let channel = try PipelineChannel.begin(self.socket) { channel in
             try channel.pipeline.syncOperations.addHandlers([self.watch, self.tls, self])
         }
         channel.received(&bytes)
     }
 
-    func start(_ handler: any StreamHandler) throws {
-        guard self.context != nil, self.socket.isOpen else { throw ChannelError.ioOnClosedChannel }
-        self.handler = handler
-    }
-
-    // MARK: Bytes to the client
-
-    var isWritable: Bool { self.socket.isWritable }
-    var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
-    /// The number of unacknowledged bytes of the encrypted stream. Encryption adds a few bytes to the written bytes.
-    var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
-    var unsentBytes: Int { self.socket.unsentBytes + self.heldBytes }
-
-    func write(_ bytes: ByteBuffer) {
-        guard let context = self.context, bytes.readableBytes > 0 else { return }
-        self.heldBytes += bytes.readableBytes
-        self.isUnacknowledged = false
-        context.write(NIOAny(bytes), promise: nil)
-    }
-
-    func writeAndFlush(_ bytes: ByteBuffer) {
-        self.write(bytes)
-        self.flush()
-    }
-
-    func flush() {
-        guard self.heldBytes > 0 else { return }
-        self.heldBytes = 0
-        self.context?.flush()
-    }
-
-    /// Sends close_notify and then the end of the stream.
-    func endOutput() {
-        self.flush()
-        self.context?.close(mode: .output, promise: nil)
-    }
-
-    func close() {
-        guard self.observer == nil else { return self.socket.close() }
-        // Tells the client that the data is complete. Does not wait for the client's close_notify.
-        self.socket.close(behind: self.endOutput)
+    override func close() {
+        if self.observer == nil { super.close() } else { self.socket.close() }
     }
 
     func reset() {
@@ -119,13 +76,8 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
         if self.handler?.inputEnded() != true { self.close() }
     }
 
-    override func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if self.isWritable { self.handler?.becameWritable() }
-    }
-
     override func channelInactive(context: ChannelHandlerContext) {
         self.observer = nil
-        self.heldBytes = 0
         super.channelInactive(context: context)
     }
 

@@ -158,10 +158,7 @@ package final class PathConfiguration: Sendable {
             secureCookies: ownCookies(.site),
             plainCookies: ownCookies(.plain)
         )
-        self.clientAddress = ClientAddressRule(
-            trusted: settings.trustedProxies,
-            header: settings.forwardedHeader
-        )
+        self.clientAddress = ClientAddressRule(trusted: settings.trustedProxies, header: settings.forwardedHeader)
         self.judging = judging
         self.pinnedJudging = judging.map { Pinned($0) }
         self.authorization = authorization

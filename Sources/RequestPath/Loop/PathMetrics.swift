@@ -67,9 +67,7 @@ package final class PathMetricIDs: Sendable {
     package init(registry: MetricsRegistry, routes: [String], endpoints: [String], upstreams apps: [UpstreamSettings]) {
         let upstreams = apps.map(\.name)
         let names = routes + endpoints + ["none"]
-        self.endpoints = Dictionary(
-            uniqueKeysWithValues: endpoints.enumerated().map { ($1, routes.count + $0) }
-        )
+        self.endpoints = Dictionary(uniqueKeysWithValues: endpoints.enumerated().map { ($1, routes.count + $0) })
         self.none = names.count - 1
         self.requests = registry.counters(
             MetricNames.httpRequests,

@@ -1,11 +1,8 @@
 import AddressIntelligence
+import Glibc
 import NIOCore
 package import Observability
 import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// The settings for tracing requests, shared by all loops.
 package struct TraceProfile: Sendable {

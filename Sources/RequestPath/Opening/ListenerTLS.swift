@@ -141,12 +141,7 @@ package final class ListenerTLS: Sendable {
                 choices.append(
                     Choice(
                         context: try NIOSSLContext(
-                            configuration: try self.configuration(
-                                certificate,
-                                settings,
-                                protocols,
-                                clientCertificates
-                            )
+                            configuration: try self.configuration(certificate, settings, protocols, clientCertificates)
                         ),
                         facts: certificate.facts,
                         isDefault: certificate.isDefault

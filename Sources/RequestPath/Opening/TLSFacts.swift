@@ -13,12 +13,7 @@ struct TLSFacts {
     /// The client's certificate. `nil` if the client sent none.
     let certificate: ClientCertificate?
 
-    init(
-        _ agreement: TLSAgreement,
-        serverName: String?,
-        shown: CertificateFacts?,
-        _ certificate: ClientCertificate?
-    ) {
+    init(_ agreement: TLSAgreement, serverName: String?, shown: CertificateFacts?, _ certificate: ClientCertificate?) {
         self.agreement = agreement
         self.serverName = serverName
         self.shown = shown

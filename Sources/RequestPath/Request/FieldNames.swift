@@ -1,8 +1,5 @@
 import Endpoints
-
-#if canImport(Glibc)
 import Glibc
-#endif
 
 /// The meaning of a field for the gateway. A field that the gateway does not know is `other`.
 package enum FieldRole: UInt8, Sendable {

@@ -1,8 +1,5 @@
-package import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+package import Vocabulary
 
 /// The result of parsing the bytes received so far.
 package enum ParseResult: Equatable {

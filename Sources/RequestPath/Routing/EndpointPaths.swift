@@ -1,9 +1,6 @@
 package import Endpoints
-package import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+package import Vocabulary
 
 /// The result of looking up one of the gateway's own endpoints.
 package enum EndpointMatch: Sendable {

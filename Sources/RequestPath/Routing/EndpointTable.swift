@@ -71,12 +71,7 @@ package struct EndpointTable: Sendable {
     ///   - table: The table with the hosts.
     ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
     ///   - maxBody: The maximum body size in bytes for requests that the provider answers. `nil` if there is no limit.
-    package init(
-        _ groups: [Group],
-        on table: RouteTable,
-        upstreams: [String],
-        maxBody: Int?
-    ) throws(UnknownUpstream) {
+    package init(_ groups: [Group], on table: RouteTable, upstreams: [String], maxBody: Int?) throws(UnknownUpstream) {
         var indexes: [String: Int] = [:]
         for endpoint in groups.flatMap(\.forwarding) {
             guard let upstream = upstreams.firstIndex(of: endpoint.upstream) else {
@@ -121,11 +116,7 @@ package struct EndpointTable: Sendable {
 
     /// Looks up a normalised path among the endpoints of `host`. The filter excludes nearly all requests for the app.
     @inline(__always)
-    package func match(
-        _ reading: PathReading,
-        method: UnsafeBufferPointer<UInt8>,
-        host: HostEntry
-    ) -> EndpointMatch {
+    package func match(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>, host: HostEntry) -> EndpointMatch {
         let filter = host.index &* EndpointPaths.Filter.count &+ EndpointPaths.Filter.index(of: reading.bytes)
         guard self.filters[filter].admits(reading.bytes.count) else { return .none }
         return self.paths[host.index].match(reading, method: method)

@@ -157,10 +157,7 @@ struct HostDirectory: Sendable {
     }
 
     /// - Parameter name: Returns the name of a host, without its port.
-    private static func table(
-        _ hosts: [(index: Int, url: PublicURL)],
-        _ name: (PublicURL) -> String
-    ) -> ByteTable {
+    private static func table(_ hosts: [(index: Int, url: PublicURL)], _ name: (PublicURL) -> String) -> ByteTable {
         var keys: [String: Int] = [:]
         for (index, url) in hosts { keys["\(name(url)):\(url.port ?? (url.isHTTPS ? 443 : 80))"] = index }
         for (name, hosts) in Dictionary(grouping: hosts, by: { name($0.url) }) {

@@ -200,12 +200,7 @@ private struct PathInspection {
     }
 
     /// Records dots and spaces at the end of a segment. Returns true for a dot segment.
-    private mutating func isOdd(
-        _ bytes: UnsafeMutablePointer<UInt8>,
-        _ start: Int,
-        _ end: Int,
-        isLast: Bool
-    ) -> Bool {
+    private mutating func isOdd(_ bytes: UnsafeMutablePointer<UInt8>, _ start: Int, _ end: Int, isLast: Bool) -> Bool {
         let trimmed = PathSegments.trimmed(bytes, start, end)
         if trimmed < end { self.habits.insert(.trims) }
         if trimmed == start, !isLast { self.habits.insert(.merges) }

@@ -36,10 +36,7 @@ extension HostEntry {
 
     /// Returns the route of one reading. If the path continues the path of an exact route, that route is judged, too.
     @inline(__always)
-    private func match(
-        _ path: UnsafeBufferPointer<UInt8>,
-        _ method: UnsafeBufferPointer<UInt8>
-    ) -> RouteMatch {
+    private func match(_ path: UnsafeBufferPointer<UInt8>, _ method: UnsafeBufferPointer<UInt8>) -> RouteMatch {
         let leaf = self.tree.leaf(of: path)
         let match = self.tree.match(leaf, method)
         guard case .route(let route) = match, !route.use({ self.isStrictest($0) }) else { return match }

@@ -1,9 +1,6 @@
+import Glibc
 import Settings
 import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// The routes of one host by segments. A literal precedes `*` and `*` precedes `**`, so the order in the file does not
 /// matter.

@@ -10,7 +10,7 @@ package import NIOCore
 ///      └──────────────────────────────────── it answers ────────────────────────────────────────────┘
 /// ```
 package struct ServerHealth {
-    /// The number of failed connects and resets in a row that ejects a server.
+    /// The number of failed connects, and resets of new connections, in a row that ejects a server.
     static let failureLimit = 5
     /// The number of answers 502, 503 or 504 in a row that ejects a server.
     static let errorLimit = 10
@@ -77,7 +77,7 @@ package struct ServerHealth {
         return self.failedVerdict(isSuspect || self.isOnTrial || self.failures >= Self.failureLimit)
     }
 
-    /// Called when an answer is late or malformed.
+    /// Called when an answer is late or malformed, or a reused connection has ended unanswered.
     package mutating func disappointed() -> Verdict {
         if case .probed = self.state { .stillOut } else { .none }
     }

@@ -256,12 +256,7 @@ package final class UpstreamServer: Sendable {
         for then in waiting { then(addresses) }
         let isResolved = if case .success = answer { true } else { false }
         self.names.notify(
-            NameNotice(
-                upstream: self.upstream,
-                server: self.settings.origin,
-                change: change,
-                isResolved: isResolved
-            )
+            NameNotice(upstream: self.upstream, server: self.settings.origin, change: change, isResolved: isResolved)
         )
     }
 }
@@ -396,6 +391,8 @@ package struct ServerNotice: Sendable, Equatable {
 package enum CheckFault: Equatable, Sendable {
     /// No connection to the server could be made.
     case unreachable
+    /// The gateway had no file descriptor or no local port left, which says nothing about the server.
+    case notMade
     /// The TLS handshake with the server failed.
     case tls
     /// The answer has this status, which the settings do not accept.
@@ -410,7 +407,7 @@ package enum CheckFault: Equatable, Sendable {
     /// The fault as a clause for operators. It follows "its health checks fail: ".
     package var sentence: String {
         switch self {
-        case .unreachable: "it cannot be connected to"
+        case .unreachable, .notMade: "it cannot be connected to"
         case .tls: "TLS with it fails"
         case .status(let status): "the answer is \(status)"
         case .malformed: "the answer is not HTTP"

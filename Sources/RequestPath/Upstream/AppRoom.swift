@@ -282,12 +282,7 @@ final class AppRoom {
     func notify(_ reason: Reason, _ sentence: @autoclosure () -> String, field: () -> String? = { nil }) {
         guard let notify = self.loop.onUpstreamNotice, self.target.mayReport(reason, now: self.loop.now) else { return }
         notify(
-            UpstreamNotice(
-                upstream: self.target.settings.name,
-                reason: reason,
-                sentence: sentence(),
-                field: field()
-            )
+            UpstreamNotice(upstream: self.target.settings.name, reason: reason, sentence: sentence(), field: field())
         )
     }
 

@@ -31,8 +31,8 @@ package struct ConnectPace {
     package static let gonePatience = TimeAmount.milliseconds(500)
     /// The time within which most connects are ready.
     private static let youth = TimeAmount.milliseconds(50)
-    /// The pause after a connect failed because the process had no file descriptor left.
-    private static let pauseWithoutFile = TimeAmount.milliseconds(50)
+    /// The pause after a connect failed because no file descriptor or no local port was left.
+    private static let ownPause = TimeAmount.milliseconds(50)
 
     /// A pending connect.
     private struct Try {
@@ -127,10 +127,10 @@ package struct ConnectPace {
         self.pause = min(self.pause * 2, Self.longestPause)
     }
 
-    /// Called when the process had no file descriptor left for a connection.
-    package mutating func lackedFile(_ number: Int, now: NIODeadline) {
+    /// Called when no file descriptor or no local port was left for a connection.
+    package mutating func lacked(_ number: Int, now: NIODeadline) {
         guard self.end(number) != nil else { return }
-        self.pausedUntil = now + Self.pauseWithoutFile
+        self.pausedUntil = now + Self.ownPause
     }
 
     /// Called when a connect has failed for another reason, such as a timeout.

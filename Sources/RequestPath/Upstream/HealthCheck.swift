@@ -46,10 +46,12 @@ final class HealthCheck: StreamHandler {
 
     /// Ends the check, unless it has ended, and closes its connection.
     func end(_ fault: CheckFault) {
+        // Taken first, because closing calls `closed`.
+        let then = self.then.take()
         self.timer.take()?.cancel()
         self.stream.take()?.close()
         self.head = []
-        self.then.take()?(fault)
+        then?(fault)
     }
 
     func received(_ buffer: inout ByteBuffer) {
@@ -110,6 +112,9 @@ package struct HealthCount {
         self.next = now + interval
         return true
     }
+
+    /// Ends a check that has no result.
+    package mutating func skip() { self.isRunning = false }
 
     /// Returns whether the server is down after the result of a check. `nil` if too few checks in a row agree.
     package mutating func end(_ isGood: Bool, _ health: HealthSettings) -> Bool? {

@@ -22,7 +22,8 @@ extension ServerGroup {
         member.pool.calmIDs = self.roster.entries[place].health.isCalm ? member.ids : nil
     }
 
-    /// Called when a connect has failed, or a connection has ended before an answer.
+    /// Called when a connect has failed, or a connection has ended before an answer. Not called if a reused connection
+    /// ends unanswered.
     func failed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.count(0, place)
@@ -31,8 +32,9 @@ extension ServerGroup {
         self.setCalm(place)
     }
 
-    /// Called when an answer is malformed or late. The answer does not eject the server, because one page may be the
-    /// cause. It does not bring an ejected server back.
+    /// Called when an answer is malformed or late, or a reused connection has ended unanswered. The cause may be one
+    /// page or the age of the connection, so this does not eject the server. It does not bring an ejected server back
+    /// either.
     func disappointed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.count(0, place)
@@ -94,9 +96,7 @@ extension ServerGroup {
 
     private func notify(_ place: Int, _ fault: ServerNotice.Fault?) {
         let server = self.members[place].pool.server.name
-        self.loop.onServerNotice?(
-            ServerNotice(upstream: self.target.settings.name, server: server, fault: fault)
-        )
+        self.loop.onServerNotice?(ServerNotice(upstream: self.target.settings.name, server: server, fault: fault))
     }
 
     // MARK: The loop
@@ -150,6 +150,7 @@ extension ServerGroup {
         let pool = self.members[place].pool
         pool.check(health) { fault in
             guard let place = self.place(of: pool) else { return }
+            if fault == .notMade { return self.members[place].checks.skip() }
             let verdict = self.members[place].checks.end(fault == nil, health)
             guard !self.isRetired, self.target.settings.health != nil, let verdict else { return }
             guard pool.server.news.found(isDown: verdict) else { return }

@@ -26,6 +26,8 @@ struct PoolConnects {
     fileprivate var turn = 0
     /// Whether a TLS handshake has timed out and no connect has succeeded since.
     fileprivate var isTLSLate = false
+    /// Whether the last connect failed because no local port was left.
+    fileprivate var lacksPort = false
     /// The number of requests in `attempts` that the gauge of waiting requests includes.
     fileprivate var shown = 0
     fileprivate var isLookDue = false
@@ -104,6 +106,7 @@ extension ServerPool {
 
     private func ended(_ number: Int, _ result: Result<Connected, Missing>, _ version: UInt32) {
         _ = self.connects.takeTry(number)
+        self.connects.lacksPort = false
         let now = NIODeadline.now()
         switch result {
         case .success(let connected):
@@ -112,7 +115,14 @@ extension ServerPool {
         case .failure(.late(let fault)):
             self.connects.pace.failed(number)
             if fault == .tls { self.connects.isTLSLate = true }
-        case .failure(.file): self.connects.pace.lackedFile(number, now: now)
+        case .failure(.file): self.connects.pace.lacked(number, now: now)
+        case .failure(.port):
+            self.connects.pace.lacked(number, now: now)
+            self.connects.lacksPort = true
+            // Connections to another server may use the same local ports.
+            if self.connects.attempts.first?.group != nil {
+                while let attempt = self.takeFirst() { self.fail(attempt, .unreachable) }
+            }
         case .failure(.server(.unreachable)): self.refused(number, now)
         case .failure(.server(let fault)):
             self.connects.pace.failed(number)
@@ -176,8 +186,12 @@ extension ServerPool {
     private func fail(_ attempt: AppRoom.Attempt, _ fault: ServerNotice.Fault) {
         self.giveUp(attempt)
         self.server.refreshSoon(now: .now())
-        // The cause may be that the process has no file descriptor left.
-        if self.loop.isShortOfFiles { self.group?.disappointed(self, fault) } else { self.group?.failed(self, fault) }
+        // The cause may be the gateway's own machine.
+        if self.loop.isShortOfFiles || self.connects.lacksPort {
+            self.group?.disappointed(self, fault)
+        } else {
+            self.group?.failed(self, fault)
+        }
         guard attempt.isWanted else { return }
         if let group = attempt.group {
             attempt.client.upstreamMissed(fault.reason)

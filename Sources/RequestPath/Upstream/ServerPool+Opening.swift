@@ -1,12 +1,9 @@
+import Glibc
 import NIOCore
 import NIOSSL
 import Settings
 import Transport
 import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Opens streams to the server.
 extension ServerPool {
@@ -20,11 +17,21 @@ extension ServerPool {
         case late(ServerNotice.Fault)
         /// The process had no file descriptor left.
         case file
+        /// The system had no local port left.
+        case port
 
         var fault: ServerNotice.Fault {
             switch self {
             case .server(let fault), .late(let fault): fault
-            case .file: .unreachable
+            case .file, .port: .unreachable
+            }
+        }
+
+        /// Whether the gateway's own machine is the reason, which says nothing about the server.
+        var isOwn: Bool {
+            switch self {
+            case .server, .late: false
+            case .file, .port: true
             }
         }
     }
@@ -66,15 +73,11 @@ extension ServerPool {
     }
 
     /// Begins TLS on a connected socket.
-    private func beginTLS(
-        _ tls: NIOSSLContext,
-        _ socket: StreamSocket,
-        _ address: SocketAddress
-    ) throws -> TLSStream {
+    private func beginTLS(_ tls: NIOSSLContext, _ socket: StreamSocket, _ address: SocketAddress) throws -> TLSStream {
         let name = self.server.tlsName
         let host = self.server.settings.host
         let hasCertificate = self.target.settings.certificateFile != nil
-        let stream = TLSStream { error, certificate in
+        let stream = TLSStream(socket) { error, certificate in
             TLSFault(
                 error,
                 name: name ?? host,
@@ -93,6 +96,10 @@ extension ServerPool {
     /// Returns the reason why a connect failed. Closes idle connections if the process has no file descriptor left.
     private func missing(after error: any Error) -> Missing {
         if case ChannelError.connectTimeout = error { return .late(.unreachable) }
+        if let error = error as? NoLocalPort {
+            self.room.notify(.upstreamUnreachable, error.description)
+            return .port
+        }
         guard let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE else {
             return .server(.unreachable)
         }
@@ -103,11 +110,7 @@ extension ServerPool {
     /// Waits until the TLS handshake is complete, has failed or has taken too long.
     ///
     /// - Parameter then: Called with the reason of a failure, or with `nil`.
-    private func awaitTLS(
-        on stream: TLSStream,
-        for patience: TimeAmount,
-        _ then: @escaping (Missing?) -> Void
-    ) {
+    private func awaitTLS(on stream: TLSStream, for patience: TimeAmount, _ then: @escaping (Missing?) -> Void) {
         // The connection may have ended while TLS began.
         guard stream.isOpen else { return then(.server(stream.fault == nil ? .reset : .tls)) }
         let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
@@ -119,11 +122,13 @@ extension ServerPool {
         }
     }
 
-    /// Connects to find out whether the server is up, and closes the connection. Calls `then` once.
+    /// Connects to find out whether the server is up, and closes the connection. Calls `then` once, unless the
+    /// gateway's own machine keeps it from connecting.
     func seek(_ then: @escaping (Bool) -> Void) {
         self.connectStream(self.server.current.all, within: self.loop.configuration.connectTimeout) { result in
             switch result {
             case .success(let connected): connected.stream.close()
+            case .failure(let missing) where missing.isOwn: return
             case .failure: self.server.refreshSoon(now: .now())
             }
             then((try? result.get()) != nil)
@@ -140,6 +145,7 @@ extension ServerPool {
         self.connectStream(self.server.current.all, within: timeout) { result in
             switch result {
             case .success(let connected): check.start(on: connected.stream)
+            case .failure(let missing) where missing.isOwn: check.end(.notMade)
             case .failure(let missing):
                 self.server.refreshSoon(now: .now())
                 check.end(missing.fault == .tls ? .tls : .unreachable)

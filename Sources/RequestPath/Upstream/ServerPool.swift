@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 import Observability
 import Sessions
 import Settings
@@ -185,6 +185,18 @@ package final class ServerPool: TurnEndTask {
         for index in self.idle.indices.reversed() {
             let connection = self.idle[index]
             if self.loop.now - connection.idleSince > min(limit, connection.idleLimit) { self.closeIdle(at: index) }
+        }
+    }
+
+    /// The idle time after which the server may have closed a connection without the gateway's knowledge.
+    package static let staleTime = TimeAmount.seconds(1)
+
+    /// Called when a reused connection has turned out to be closed. Connections that have been idle for longer are
+    /// probably closed, too, and most requests on them could not be sent again. So they are closed.
+    func foundClosed(_ connection: UpstreamConnection) {
+        for index in self.idle.indices.reversed() {
+            let since = self.idle[index].idleSince
+            if since <= connection.idleSince, self.loop.now - since > Self.staleTime { self.closeIdle(at: index) }
         }
     }
 

@@ -44,12 +44,7 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
         }
     }
 
-    private init(
-        _ error: BoringSSLError,
-        _ hasCertificate: Bool,
-        _ certificate: NIOSSLCertificate?,
-        _ now: UnixTime
-    ) {
+    private init(_ error: BoringSSLError, _ hasCertificate: Bool, _ certificate: NIOSSLCertificate?, _ now: UnixTime) {
         let needsCertificate = "the app requires a client certificate: see certificate_file and key_file"
         let causes: [(words: [String], description: String)] = [
             (["CERTIFICATE_VERIFY_FAILED"], Self.distrust(certificate, now)),

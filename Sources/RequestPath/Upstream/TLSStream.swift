@@ -12,19 +12,13 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
     /// Called once, when the handshake is complete or the connection ends before that.
     var onHandshake: ((_ isComplete: Bool) -> Void)?
 
-    init(_ judge: @escaping (any Error, NIOSSLCertificate?) -> TLSFault?) {
+    /// - Parameter socket: A connected socket. The caller adds this handler to the socket's channel.
+    init(_ socket: StreamSocket, _ judge: @escaping (any Error, NIOSSLCertificate?) -> TLSFault?) {
         self.judge = judge
+        super.init(socket)
     }
 
-    /// Hands all later bytes and events to `handler`. Called when the channel has connected.
-    ///
-    /// - Throws: `ChannelError` if the channel has closed meanwhile.
-    func start(_ handler: any StreamHandler) throws {
-        guard self.isOpen else { throw ChannelError.ioOnClosedChannel }
-        self.handler = handler
-    }
-
-    var isOpen: Bool { self.context?.channel.isActive == true }
+    var isOpen: Bool { self.socket.isOpen }
 
     /// Closes the connection because the TLS handshake takes too long.
     func giveUp() {
@@ -32,33 +26,8 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
         self.close()
     }
 
-    // MARK: Bytes to the app
-
-    var isWritable: Bool { self.context?.channel.isWritable ?? false }
-
-    var hasUnreadBytes: Bool { (self.context?.channel as? PipelineChannel)?.hasUnreadBytes ?? false }
-
-    /// The number of encrypted bytes without an acknowledgement. It slightly exceeds the number of plain bytes.
-    var unacknowledgedBytes: Int { (self.context?.channel as? PipelineChannel)?.unacknowledgedBytes ?? 0 }
-
-    func write(_ bytes: ByteBuffer) {
-        self.context?.write(NIOAny(bytes), promise: nil)
-    }
-
-    func writeAndFlush(_ bytes: ByteBuffer) {
-        self.context?.writeAndFlush(NIOAny(bytes), promise: nil)
-    }
-
-    func flush() {
-        self.context?.flush()
-    }
-
-    func endOutput() {
-        self.context?.close(mode: .output, promise: nil)
-    }
-
-    func close() {
-        self.context?.close(promise: nil)
+    override func close() {
+        if self.onHandshake == nil { super.close() } else { self.socket.close() }
     }
 
     // MARK: The pipeline

@@ -113,7 +113,10 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     /// Sends the head and the received part of the body, at the end of the turn that judged the request.
     @inline(__always)
     package func send() {
-        if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
+        // Looking for bytes that arrived in this turn costs a system call.
+        if self.isDoubtful, self.phase == .head, !self.hasSent, self.stream.hasUnreadBytes {
+            return self.refuseUnasked()
+        }
         self.hasSent = true
         if self.hasBody { self.receiver?.headLeaves() }
         self.stream.flush()
@@ -246,10 +249,6 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver?.upstreamSpokeFirst()
     }
 
-    /// Whether bytes have arrived since the loop last read its sockets. Reading this costs a system call, so it is read
-    /// for doubtful connections only.
-    private var hasUnreadBytes: Bool { self.stream.hasUnreadBytes }
-
     private func readHead(_ buffer: inout ByteBuffer) {
         guard let receiver = self.receiver else { return self.close() }
         var isRewritten = false
@@ -328,12 +327,15 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         // On a reused connection, 408 may only mean that the app closes the idle connection (RFC 9110 15.5.9).
         if head.status == 408, self.isReused, !head.keepsAlive, receiver.mayGo(to: .max) {
             self.hasAnswered = false
-            return self.sendElsewhere(receiver, after: head.status)
+            return self.sendElsewhere(receiver, after: head.status, keeping: nil)
         }
         if !self.pool.countsOnly(head.status), let group = self.pool.group {
             group.answered(self.pool, head.status)
             let others = group.others(than: self.pool, after: head.status)
-            if others != 0, receiver.mayGo(to: others) { return self.sendElsewhere(receiver, after: head.status) }
+            if others != 0, receiver.mayGo(to: others) {
+                let answer = KeptAnswer(head, buffer, lenient: self.pool.isLenient)
+                return self.sendElsewhere(receiver, after: head.status, keeping: answer)
+            }
         }
         self.keepsAlive =
             head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
@@ -349,10 +351,10 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     }
 
     /// Closes the connection. The request is sent again, on another connection.
-    private func sendElsewhere(_ receiver: any AnswerReceiver, after status: Int) {
+    private func sendElsewhere(_ receiver: any AnswerReceiver, after status: Int, keeping answer: KeptAnswer?) {
         self.receiver = nil
         self.close()
-        receiver.goElsewhere(from: self, after: status)
+        receiver.goElsewhere(from: self, after: status, keeping: answer)
     }
 
     /// Returns the idle limit if the app closes idle connections after `seconds`: a second less, or half if `seconds`
@@ -455,9 +457,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.receiver = nil
         self.pool.remove(self)
         guard let receiver else { return }
-        if phase == .head, let group = self.pool.group {
-            group.failed(self.pool, self.tls?.fault == nil ? .reset : .tls)
-        }
+        if phase == .head { self.reportFailure() }
         switch phase {
         case .body where isClean && self.body.endsWithConnection: receiver.answerEnded()
         case .body: receiver.upstreamFailed(.upstreamTruncated)
@@ -478,6 +478,18 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
 }
 
 extension UpstreamConnection {
+    /// Reports that the connection has ended before an answer. If it was reused and no byte has arrived, the server may
+    /// only have closed an idle connection, which says nothing about new ones.
+    private func reportFailure() {
+        let fault: ServerNotice.Fault = self.tls?.fault == nil ? .reset : .tls
+        if self.isReused, !self.hasAnswered {
+            self.pool.foundClosed(self)
+            self.disappoints(fault)
+        } else {
+            self.pool.group?.failed(self.pool, fault)
+        }
+    }
+
     /// Closes a parting connection if the app has acknowledged everything, or accepts nothing more.
     ///
     /// - Returns: True if the connection has closed.

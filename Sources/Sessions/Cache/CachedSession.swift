@@ -1,8 +1,5 @@
-package import Vocabulary
-
-#if canImport(Glibc)
 import Glibc
-#endif
+package import Vocabulary
 
 /// A session in the cache of one event loop, with its identity header bytes. Used only on this loop.
 @usableFromInline

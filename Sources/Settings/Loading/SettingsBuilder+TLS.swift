@@ -144,7 +144,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reports https hosts that no certificate covers. Only warns with `trusted_proxies`: a proxy may cover them.
+    /// Reports https hosts for which clients get no certificate that covers them. With `trusted_proxies`, only warns.
     mutating func checkCovering(_ settings: Settings) {
         // If a certificate could not be read, its names are unknown, and nothing is reported.
         guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial,
@@ -154,17 +154,17 @@ extension SettingsBuilder {
         for tree in (self.tree.list("listen") ?? []).trees(below: "listen") where tree.boolean("tls") != false {
             if let url = tree.url("public_url") { written.append((url, tree)) }
         }
-        for (url, tree) in written where url.isHTTPS && !tls.covers(url.host) {
-            let found = "\(url), but the certificates are for \(tls.names.joined(separator: ", "))"
+        for (url, tree) in written {
+            guard let gap = tls.gap(at: url) else { continue }
             guard settings.trustedProxies.isEmpty else {
-                self.warnings.append("\(tree.key(of: "public_url")): \(found): it is served behind a proxy only")
+                self.warnings.append("\(tree.key(of: "public_url")): \(gap.found): it is served behind a proxy only")
                 continue
             }
             self.report(
                 tree.place(of: "public_url"),
-                found: found,
-                allowed: "an https host that a certificate of tls covers",
-                fix: "get a certificate for \(url.host) and add it to tls.certificates"
+                found: gap.found,
+                allowed: "an https host for which clients get a certificate of tls",
+                fix: gap.fix
             )
         }
     }

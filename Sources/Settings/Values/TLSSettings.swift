@@ -41,20 +41,35 @@ package struct TLSSettings: Sendable, Equatable {
         return renewed
     }
 
-    /// Whether a certificate covers the host of a URL. True if the facts of a certificate are unknown.
-    package func covers(_ host: String) -> Bool {
-        self.certificates.contains { $0.facts?.covers(host) ?? true }
-    }
+    /// Whether clients that ask for this host get a certificate that covers it.
+    package func covers(_ host: String) -> Bool { self.gap(at: host, host) == nil }
 
     /// Returns a fault if any https URL of the settings lacks a certificate, unless trusted proxies are configured.
     package func fault(for settings: Settings) -> CertificateFault? {
         let served = settings.hosts.map(\.publicURL) + settings.management.filter(\.isSecure).compactMap(\.publicURL)
-        guard settings.trustedProxies.isEmpty, let url = served.first(where: { $0.isHTTPS && !self.covers($0.host) })
+        guard settings.trustedProxies.isEmpty else { return nil }
+        return served.lazy.compactMap { self.gap(at: $0) }.first
+    }
+
+    /// Returns why clients of this URL get no certificate that covers it. `nil` if they do, or do not use TLS.
+    func gap(at url: PublicURL) -> CertificateFault? { url.isHTTPS ? self.gap(at: url.host, "\(url)") : nil }
+
+    private func gap(at host: String, _ title: String) -> CertificateFault? {
+        let covering = self.certificates.filter { $0.facts?.covers(host) ?? true }
+        if covering.isEmpty {
+            return CertificateFault(
+                isOfKey: false,
+                found: "certificates for \(self.names.joined(separator: ", ")), and none for \(title)",
+                fix: "get a certificate for \(host) and add it to tls.certificates"
+            )
+        }
+        // A client that connects to an address sends no name (RFC 6066 3).
+        guard CertificateFacts.address(host) != nil, self.certificates.count > 1, !covering.contains(where: \.isDefault)
         else { return nil }
         return CertificateFault(
             isOfKey: false,
-            found: "certificates for \(self.names.joined(separator: ", ")), and none for \(url)",
-            fix: "get a certificate that also covers \(url.host)"
+            found: "no default certificate for \(title), although clients that connect to an address send no host name",
+            fix: "write default: true at the certificate for \(host)"
         )
     }
 
@@ -223,9 +238,13 @@ package struct CertificateFacts: Sendable, Equatable {
     ///
     /// - Parameter host: A name in lower case without a trailing dot, or an address (IPv6 in brackets).
     package func covers(_ host: String) -> Bool {
-        let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        if let address = IPAddress(bare) { return self.addresses.contains(address) }
+        if let address = Self.address(host) { return self.addresses.contains(address) }
         return self.names.contains(host) || Self.wildcard(for: host).map(self.names.contains) ?? false
+    }
+
+    /// Returns the address that a host of a URL is. `nil` for a name.
+    static func address(_ host: String) -> IPAddress? {
+        IPAddress(host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }
 
     /// Returns the only wildcard that can cover a name: `*.example.com` for `a.example.com`; `nil` if no wildcard can.

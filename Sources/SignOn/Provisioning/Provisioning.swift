@@ -52,8 +52,8 @@ package struct Provisioning: Sendable {
     }
 
     /// Creates or changes a user. A new user is active unless the request says otherwise, and may have been blocked
-    /// under an earlier entry. A request that sets `active` to false ends everything that the user has, even if the user
-    /// was inactive before, because an earlier request may have failed halfway.
+    /// under an earlier entry. A request that sets `active` to false ends everything that the user has, even if the
+    /// user was inactive before, because an earlier request may have failed halfway.
     ///
     /// - Parameter id: The user's id. `nil` to create a user.
     /// - Throws: `scim.unknown`; `scim.exists` if another user has one of the names; `scim.invalid` if a name is

@@ -17,19 +17,6 @@ extension PipelineChannel {
         }
     }
 
-    /// Makes a channel from a connected socket.
-    ///
-    /// - Parameter prepare: Adds the handlers of the pipeline, before the channel becomes active.
-    package static func begin(
-        _ socket: StreamSocket,
-        to address: SocketAddress,
-        _ prepare: (any Channel) throws -> Void
-    ) throws -> PipelineChannel {
-        let channel = PipelineChannel(socket, to: address)
-        try channel.start(prepare)
-        return channel
-    }
-
     /// Connects a channel to a host. The host's name is resolved on another thread. The addresses are tried in turn, as
     /// in RFC 8305, and the first connection is used (`ConnectionRace`).
     ///

@@ -39,7 +39,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     /// - Parameters:
     ///   - socket: A connected socket. Only an accepted socket may have been started.
     ///   - address: The address of the peer; `nil` for an accepted socket.
-    init(_ socket: StreamSocket, to address: SocketAddress?) {
+    private init(_ socket: StreamSocket, to address: SocketAddress?) {
         self.isAccepted = address == nil
         self.socket = socket
         self.loop = socket.loop
@@ -48,40 +48,31 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.ownPipeline = ChannelPipeline(channel: self)
     }
 
-    /// Makes a channel from an accepted socket. If the caller has already read bytes, it passes them to `received`.
+    /// Makes a channel from a connected or an accepted socket. If bytes of an accepted socket have been read already,
+    /// the caller passes them to `received`.
     ///
-    /// - Parameter prepare: Adds the handlers of the pipeline.
-    package static func take(
+    /// - Parameters:
+    ///   - address: The address of the peer; `nil` for an accepted socket.
+    ///   - prepare: Adds the handlers of the pipeline, before the channel becomes active.
+    package static func begin(
         _ socket: StreamSocket,
+        to address: SocketAddress? = nil,
         _ prepare: (any Channel) throws -> Void
     ) throws -> PipelineChannel {
-        let channel = PipelineChannel(socket, to: nil)
-        try channel.start(prepare)
-        return channel
-    }
-
-    /// Adds the handlers and begins to read.
-    ///
-    /// - Parameter prepare: Adds the handlers of the pipeline.
-    func start(_ prepare: (any Channel) throws -> Void) throws {
+        let channel = PipelineChannel(socket, to: address)
         do {
-            try prepare(self)
-            try self.socket.start(self)
+            try prepare(channel)
+            try socket.start(channel)
         } catch {
-            self.socket.close()
-            self.end()
+            socket.close()
+            channel.end()
             throw error
         }
-        self.isActiveFlag.store(true, ordering: .relaxed)
-        self.pipeline.syncOperations.fireChannelRegistered()
-        self.pipeline.syncOperations.fireChannelActive()
+        channel.isActiveFlag.store(true, ordering: .relaxed)
+        channel.pipeline.syncOperations.fireChannelRegistered()
+        channel.pipeline.syncOperations.fireChannelActive()
+        return channel
     }
-
-    /// True if unread bytes have arrived. Costs a system call.
-    package var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
-
-    /// The number of written bytes that the peer's system has not acknowledged. Costs a system call.
-    package var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
 
     /// True if nothing unread has arrived, not even the end of the stream. Costs a system call.
     package var isQuiet: Bool { self.socket.isQuiet }

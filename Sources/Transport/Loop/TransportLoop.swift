@@ -219,10 +219,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         return promise.futureResult
     }
 
-    package func scheduleTask<T>(
-        deadline: NIODeadline,
-        _ task: @escaping @Sendable () throws -> T
-    ) -> Scheduled<T> {
+    package func scheduleTask<T>(deadline: NIODeadline, _ task: @escaping @Sendable () throws -> T) -> Scheduled<T> {
         let promise = self.makePromise(of: T.self)
         let timer = LoopTimer(
             deadline,

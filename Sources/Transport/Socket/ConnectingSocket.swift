@@ -2,6 +2,12 @@ import CLinux
 import Glibc
 package import NIOCore
 
+/// The error of a connect for which the system has no local port left: connections to the address use all of them.
+package struct NoLocalPort: Error, CustomStringConvertible {
+    package let description =
+        "no local port is left for it: widen net.ipv4.ip_local_port_range, or set net.ipv4.tcp_tw_reuse to 1"
+}
+
 /// A socket that is being connected.
 package final class ConnectingSocket: EventSource {
     /// Called on the loop with the connected socket, before its `start`, or with the error.
@@ -80,9 +86,22 @@ package final class ConnectingSocket: EventSource {
             self.pause = self.loop.assumeIsolated().scheduleTask(in: Self.retryPause) { self.connectAgain(address) }
             return
         }
-        if result != 0, errno != EINPROGRESS { throw System.error("connect") }
+        if result != 0, errno != EINPROGRESS {
+            let error = System.error("connect")
+            if error.errnoCode == EADDRNOTAVAIL, Self.hasSource(for: address) { throw NoLocalPort() }
+            throw error
+        }
         try self.loop.add(self, self.descriptor, events: Events.output | Events.once)
         self.isListed = true
+    }
+
+    /// Whether this machine has an address from which `address` can be reached. Without one, connecting also fails with
+    /// EADDRNOTAVAIL, but then it does so for UDP, too.
+    private static func hasSource(for address: SocketAddress) -> Bool {
+        let type = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(address.protocol.rawValue, type, 0)
+        defer { close(descriptor) }
+        return address.withSockAddr { Glibc.connect(descriptor, $0, socklen_t($1)) } == 0
     }
 
     private func connectAgain(_ address: SocketAddress) {
@@ -101,9 +120,21 @@ package final class ConnectingSocket: EventSource {
         var size = socklen_t(MemoryLayout<Int32>.size)
         getsockopt(self.descriptor, SOL_SOCKET, SO_ERROR, &error, &size)
         if error != 0 { return self.end(.failure(IOError(errnoCode: error, reason: "connect"))) }
+        guard !self.isConnectedToItself else {
+            System.resetOnClose(self.descriptor)
+            return self.end(.failure(IOError(errnoCode: ECONNREFUSED, reason: "connect")))
+        }
         let socket = StreamSocket(connected: self.descriptor, on: self.loop)
         self.descriptor = -1
         self.end(.success(socket))
+    }
+
+    /// Whether the system chose the server's port as the local port. Nobody listens there: the socket has connected to
+    /// itself (RFC 9293 3.5, simultaneous open). It is then closed with RST, because it would keep the server from
+    /// using its port for a minute.
+    private var isConnectedToItself: Bool {
+        let name = System.name(of: self.descriptor, getsockname)
+        return name != nil && name == System.name(of: self.descriptor, getpeername)
     }
 
     override func loopEnds() {

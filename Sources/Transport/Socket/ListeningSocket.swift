@@ -44,14 +44,9 @@ package final class ListeningSocket: EventSource {
 
     /// The bound port, even if the system chose it; 0 if it cannot be read.
     package var port: Int {
-        var address = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let result = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(self.descriptor, $0, &size) }
-        }
+        guard let name = System.name(of: self.descriptor, getsockname), name.count >= 4 else { return 0 }
         // The port has the same offset in the addresses of IPv4 and IPv6.
-        return result == 0
-            ? withUnsafeBytes(of: address) { Int(UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self))) } : 0
+        return Int(name[2]) << 8 | Int(name[3])
     }
 
     /// Begins to accept. Called on the loop.

@@ -327,8 +327,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     /// Closes with RST, so that the peer cannot mistake a partial answer for a complete one.
     package func reset() {
         guard self.isOpen else { return }
-        var option = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        System.resetOnClose(self.descriptor)
         self.close(isClean: true)
     }
 

@@ -1,12 +1,9 @@
 import ArgumentParser
+import Glibc
 import Observability
 import Operating
 import RequestPath
 import Settings
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// `sallyport demo`: runs a gateway and an app in one process on loopback, and prints commands to try.
 struct DemoCommand: AsyncParsableCommand {

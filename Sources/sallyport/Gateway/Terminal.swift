@@ -1,10 +1,7 @@
+import Glibc
 import Observability
 import Operating
 import Settings
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// The terminal in which the process was started.
 enum Terminal {

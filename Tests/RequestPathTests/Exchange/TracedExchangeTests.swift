@@ -336,7 +336,7 @@ import Vocabulary
         first.send()
         first.end { receiver in
             #expect(receiver.mayGo(to: 1))
-            receiver.goElsewhere(from: first, after: 503)
+            receiver.goElsewhere(from: first, after: 503, keeping: nil)
         }
         #expect(bench.exchange.pool.connects(second))
         second.send()

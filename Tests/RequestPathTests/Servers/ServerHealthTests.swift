@@ -154,6 +154,9 @@ import Testing
         #expect(count.end(true, health) == false)
         #expect(count.begin(now: Self.time(29), every: .seconds(10)) == false)
         #expect(count.begin(now: Self.time(30), every: .seconds(10)) == true)
+        // It has no result, which neither breaks a row of results nor keeps the next check from running.
+        count.skip()
+        #expect(count.begin(now: Self.time(40), every: .seconds(10)) == true)
     }
 
     @Test func checksDecideWhenSeveralInARowAgree() {

@@ -175,7 +175,7 @@ import Testing
     @Test func aProcessWithoutDescriptorsTriesAgain() {
         var pace = ConnectPace()
         let numbers = Self.begin(&pace, for: 1, at: 0)
-        for number in numbers { pace.lackedFile(number, now: Self.at(0)) }
+        for number in numbers { pace.lacked(number, now: Self.at(0)) }
         #expect(Self.begin(&pace, for: 1, at: 49).isEmpty)
         #expect(Self.begin(&pace, for: 1, at: 50).count == 1 && !pace.isRefused)
     }

@@ -41,6 +41,27 @@ import Glibc
         self.bench.eventLoop.run()
     }
 
+    /// Makes another connection to the first server.
+    ///
+    /// - Parameter isServed: Whether it has served a request and is idle.
+    private func another(isServed: Bool) throws -> (connection: UpstreamConnection, stream: ScriptedStream) {
+        let stream = ScriptedStream()
+        let connection = UpstreamConnection(stream, pool: self.group.members[0].pool)
+        try stream.start(connection)
+        guard isServed else { return (connection, stream) }
+        try self.send(on: connection)
+        // A connection whose last answer had no content would be used last.
+        stream.come("HTTP/1.1 200 A\r\nContent-Length: 1\r\n\r\na")
+        self.bench.eventLoop.run()
+        return (connection, stream)
+    }
+
+    private func send(_ request: String = ExchangeBench.request(), on free: any FreeStream) throws {
+        self.bench.pool.kept = [free]
+        try self.bench.begin(request)
+        self.bench.eventLoop.run()
+    }
+
     /// Has so many requests answered on the connection, one after the other.
     private func serve(_ status: Int, times count: Int) throws {
         for _ in 0..<count {
@@ -139,6 +160,55 @@ import Glibc
         try self.time(out: method, with: field, isReused: isReused)
         #expect(self.bench.client.sent.contains("HTTP/1.1 408 A\r\n") && self.bench.pool.waiters.isEmpty)
         #expect(self.bench.pool.retriesLeft == 1)
+    }
+
+    @Test func connectionsThatHaveBeenIdleForLongerThanAClosedOneAreNotUsed() throws {
+        try self.serve()
+        let second = try self.another(isServed: true)
+        #expect(self.group.reports.map(\.idle) == [2])
+        let begun = NIODeadline.now()
+        while NIODeadline.now() - begun <= ServerPool.staleTime { usleep(50_000) }
+        self.bench.loop.readClocks()
+        let taken = try #require(self.group.takeStream(for: ScriptedWaiter()))
+        #expect(taken === second.connection)
+        try self.send(on: taken)
+        #expect(self.stream.isOpen && self.group.reports.map(\.idle) == [1])
+        second.stream.end(isClean: false)
+        #expect(!self.stream.isOpen && self.group.reports.map(\.idle) == [0])
+    }
+
+    /// The server may only have closed an idle connection.
+    @Test(arguments: [true, false]) func reusedConnectionsThatEndUnansweredEjectNoServer(_ isReused: Bool) throws {
+        #expect(self.group.adopt(try self.target { $0.others = [Self.server(10)] }, index: 0))
+        for (connection, stream) in try (0..<5).map({ _ in try self.another(isServed: isReused) }) {
+            try self.send(ExchangeBench.request("POST"), on: connection)
+            stream.end(isClean: false)
+        }
+        #expect(self.group.reports.map(\.isOut) == [!isReused, false])
+    }
+
+    @Test(arguments: [
+        ("Content-Length: 4\r\n\r\nbusy", true), ("Transfer-Encoding: chunked\r\n\r\n4\r\nbusy\r\n0\r\n\r\n", true),
+        ("Content-Length: 5\r\n\r\nbusy", false), ("Connection: close\r\n\r\nbusy", false),
+    ]) func aWholeAnswerIsPassedOnIfTheOtherServerDoesNotAnswer(_ rest: String, _ isWhole: Bool) throws {
+        let target = try self.target { ($0.others, $0.retryOn) = ([Self.server(10)], [503]) }
+        #expect(self.group.adopt(target, index: 0))
+        self.bench.pool.retriesLeft = 2
+        try self.send(on: self.connection)
+        self.stream.come("HTTP/1.1 503 A\r\nRetry-After: 7\r\n\(rest)")
+        #expect(self.bench.client.sent.isEmpty && !self.stream.isOpen)
+        self.bench.pool.fails(.upstreamUnreachable, at: nil)
+        let sent = self.bench.client.sent
+        #expect(sent.hasPrefix(isWhole ? "HTTP/1.1 503 A\r\n" : "HTTP/1.1 502 "))
+        #expect(sent.contains("Retry-After: 7\r\n") == isWhole && sent.contains("busy") == isWhole)
+        #expect(self.bench.client.ends == [.next])
+        // The client's next request gets nothing of it.
+        let app = ScriptedApp()
+        try self.send(on: app)
+        app.end { $0.upstreamFailed(.upstreamReset) }
+        self.bench.pool.fails(.upstreamUnreachable, at: nil)
+        let next = self.bench.client.sent.dropFirst(sent.count)
+        #expect(next.hasPrefix("HTTP/1.1 502 ") && !next.contains("busy"))
     }
 
     @Test func aServerThatIsGoneKeepsNoConnection() throws {
