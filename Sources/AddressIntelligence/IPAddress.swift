@@ -45,7 +45,7 @@ package struct IPAddress: Hashable, Sendable {
 
     /// Whether a client can have the address. Some proxies write `0.0.0.0`, `::` or `255.255.255.255` for an unknown
     /// client.
-    package var isClients: Bool { !self.isUnspecified && self.v4 != .max }
+    package var canBeClient: Bool { !self.isUnspecified && self.v4 != .max }
 
     /// Whether the address belongs to no public network: RFC 1918, shared space (RFC 6598), link-local (RFC 3927, RFC
     /// 4291 2.5.6), unique local (RFC 4193).

@@ -10,7 +10,7 @@ import Vocabulary
 package struct CallLimit: Sendable {
     private let most: Int
     /// The maximum number of calls that verify tokens of requests.
-    private let mostOfRequests: Int
+    private let maxPerRequests: Int
     private var requests: Shares<AddressKey>
     private var signIns: Shares<AddressKey>
 
@@ -19,7 +19,7 @@ package struct CallLimit: Sendable {
     ///   - kept: The number of calls reserved for sign-ins.
     package init(most: Int, kept: Int) {
         self.most = most
-        self.mostOfRequests = max(1, most - kept)
+        self.maxPerRequests = max(1, most - kept)
         self.requests = Shares(ShareRule(of: most))
         self.signIns = Shares(ShareRule(of: most))
     }
@@ -32,7 +32,7 @@ package struct CallLimit: Sendable {
         let free = self.most - self.count
         guard free > 0 else { return false }
         guard caller.isRequest else { return self.signIns.admits(caller.client, free: free) }
-        return self.requests.total < self.mostOfRequests && self.requests.admits(caller.client, free: free)
+        return self.requests.total < self.maxPerRequests && self.requests.admits(caller.client, free: free)
     }
 
     /// Records the beginning of a call. Call `end` once for it, with the same caller.

@@ -13,7 +13,7 @@ final class ProxyTunnel: ChannelInboundHandler {
     private static let longestHead = 16_384
 
     /// The maximum number of interim answers.
-    private static let mostInterims = 16
+    private static let maxInterims = 16
 
     private let question: String
     private var answer = ByteBuffer()
@@ -51,7 +51,7 @@ final class ProxyTunnel: ChannelInboundHandler {
             guard let status = Self.status(self.answer.readableBytesView) else {
                 return self.fail(ProxyRefusal(status: nil), context)
             }
-            guard Self.isInterim(status), self.interims < Self.mostInterims else {
+            guard Self.isInterim(status), self.interims < Self.maxInterims else {
                 return self.answered(status, hasMore: end < self.answer.writerIndex, context)
             }
             self.interims += 1

@@ -33,7 +33,7 @@ package struct EndpointRequest: Sendable {
     /// `host[:port]` of the `public_url` under which the request arrived. Web sessions are bound to it.
     package var authority: String
     /// The cookie attributes for this host.
-    package var cookieReach: CookieReach
+    package var cookieReach: CookieScope
     package var requestID: String
     /// The design of the gateway's pages.
     package var design: PageDesign
@@ -49,7 +49,7 @@ package struct EndpointRequest: Sendable {
         address: IPAddress,
         origin: String,
         authority: String,
-        cookieReach: CookieReach,
+        cookieReach: CookieScope,
         requestID: String,
         design: PageDesign = .included
     ) {
@@ -142,9 +142,9 @@ package enum EndpointScope: Equatable, Sendable {
     /// Hosts with `endpoints: true`.
     case endpointHosts
     /// Hosts with `endpoints: true` and one of these jobs.
-    case hostsWith(EndpointJobs)
+    case hostsWith(EndpointGroups)
     /// Hosts with `well_known: true`.
-    case appNamingHosts
+    case appLinkHosts
 }
 
 /// An endpoint that the gateway answers: its path, its limits and its handler.
@@ -168,7 +168,7 @@ package struct Endpoint: Sendable {
     /// listeners without apps, because an app could read the path differently.
     package let mergesSlashes: Bool
     /// Whether path parameters may contain escapes such as `%7C` (`|`). Only for listeners without apps.
-    package let takesEscapes: Bool
+    package let allowsEscapedParameters: Bool
     /// Whether the endpoint acts as an app: it matches every spelling of its paths and gets `EndpointRequest.head`.
     /// Only for listeners without apps.
     package let isApp: Bool
@@ -187,7 +187,7 @@ package struct Endpoint: Sendable {
         outlivesClient: Bool = false,
         envelope: RefusalEnvelope? = nil,
         mergesSlashes: Bool = false,
-        takesEscapes: Bool = false,
+        allowsEscapedParameters: Bool = false,
         isApp: Bool = false,
         passesOn: Bool = false,
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
@@ -200,7 +200,7 @@ package struct Endpoint: Sendable {
         self.outlivesClient = outlivesClient
         self.envelope = envelope
         self.mergesSlashes = mergesSlashes
-        self.takesEscapes = takesEscapes
+        self.allowsEscapedParameters = allowsEscapedParameters
         self.isApp = isApp
         self.passesOn = passesOn
         self.answer = answer
@@ -216,7 +216,7 @@ package struct Endpoint: Sendable {
     }
 
     /// Returns this endpoint, restricted to hosts that have one of these jobs.
-    package func forJobs(_ jobs: EndpointJobs) -> Endpoint {
+    package func forJobs(_ jobs: EndpointGroups) -> Endpoint {
         var endpoint = self
         endpoint.scope = .hostsWith(jobs)
         return endpoint

@@ -60,7 +60,7 @@ package struct EndpointPattern: Sendable, Hashable {
     package var isExact: Bool { self.segments.allSatisfy { $0.rank == 0 } }
 
     /// Returns whether this pattern and `other` match equal sets of paths. The names of parameters do not matter.
-    package func takesTheSame(as other: EndpointPattern) -> Bool {
+    package func matchesSamePaths(as other: EndpointPattern) -> Bool {
         self.segments.count == other.segments.count
             && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.rank == 1 && $1.rank == 1 }
     }

@@ -30,27 +30,27 @@ package struct HandoffCookies: Sendable {
     }
 
     /// Returns the cookie with an attempt's secret. A repeated request with this cookie gets the first answer.
-    package func attempt(_ reach: CookieReach) -> SessionCookie {
+    package func attempt(_ reach: CookieScope) -> SessionCookie {
         SessionCookie(name: self.attemptName, reach: reach, maxAge: Self.attemptAge)
     }
 
     /// Returns the cookie with a token that awaits the user's confirmation.
-    package func pending(_ reach: CookieReach) -> SessionCookie {
+    package func pending(_ reach: CookieScope) -> SessionCookie {
         SessionCookie(name: self.pendingName, reach: reach, maxAge: Self.pendingAge)
     }
 
     /// Returns the cookie with the account that the browser used last. Sign-out does not delete it.
-    package func account(_ reach: CookieReach) -> SessionCookie {
+    package func account(_ reach: CookieScope) -> SessionCookie {
         Self.account(named: self.accountName, reach)
     }
 
     /// Returns the account cookie with the configured name `name`.
-    package static func account(named name: String, _ reach: CookieReach) -> SessionCookie {
+    package static func account(named name: String, _ reach: CookieScope) -> SessionCookie {
         SessionCookie(name: name, reach: reach, maxAge: Self.accountAge)
     }
 
     /// Returns the cookie that marks tokens as handled.
-    package func handled(_ reach: CookieReach) -> SessionCookie {
+    package func handled(_ reach: CookieScope) -> SessionCookie {
         SessionCookie(name: self.handledName, reach: reach, maxAge: Self.handledAge)
     }
 
@@ -60,12 +60,12 @@ package struct HandoffCookies: Sendable {
     /// - Parameters:
     ///   - authority: `host[:port]` of the host.
     ///   - marks: The new value of the cookie `handled`.
-    package func clearing(on authority: String, _ reach: CookieReach, marking marks: Secret) -> [String] {
+    package func clearing(on authority: String, _ reach: CookieScope, marking marks: Secret) -> [String] {
         self.clearing(on: authority, reach) + [self.handled(reach).setting(marks)]
     }
 
     /// Returns the `Set-Cookie` values that clear every token cookie. Apps set them with and without `Domain`.
-    package func clearing(on authority: String, _ reach: CookieReach) -> [String] {
+    package func clearing(on authority: String, _ reach: CookieScope) -> [String] {
         let attributes = reach.isSecure ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
         let host = Self.host(of: authority)
         return self.names.flatMap { name in

@@ -14,12 +14,12 @@ package struct PresentedCredentials: Sendable, Equatable {
         case other
     }
 
-    /// The distinct values of the host's session cookie, in order, at most `mostSessionCookies`. If there are several,
+    /// The distinct values of the host's session cookie, in order, at most `maxSessionCookies`. If there are several,
     /// a sibling domain may have planted one.
     package var sessionCookies: [Secret] = []
-    /// The distinct values of the provider's session cookie, in order, at most `mostSessionCookies`.
+    /// The distinct values of the provider's session cookie, in order, at most `maxSessionCookies`.
     package var providerCookies: [Secret] = []
-    /// The gateway's other cookies on this host, in order, at most `mostCompanions`.
+    /// The gateway's other cookies on this host, in order, at most `maxCompanions`.
     package var companions: [CompanionCookie] = []
     /// The session-transfer tokens in cookies.
     package var handoff = HandoffCredentials()
@@ -31,9 +31,9 @@ package struct PresentedCredentials: Sendable, Equatable {
     package var proof: Secret?
 
     /// The maximum number of session cookies. Each one costs a look-up.
-    package static let mostSessionCookies = 8
+    package static let maxSessionCookies = 8
     /// The maximum number of companion cookies. The gateway never sets as many.
-    package static let mostCompanions = 64
+    package static let maxCompanions = 64
 
     package init() {}
 

@@ -9,13 +9,13 @@ package struct SessionCookie: Sendable, Hashable {
     package let name: String
     /// How long the browser keeps the cookie, in seconds. `nil` to keep it until the browser closes.
     private let maxAge: Int?
-    private let reach: CookieReach
+    private let reach: CookieScope
 
     /// - Parameters:
     ///   - name: The configured name, e.g. `__Host-sallyport`.
     ///   - reach: The requests with which browsers send the cookie.
     ///   - maxAge: How long the browser keeps the cookie, in seconds. `nil` to keep it until the browser closes.
-    package init(name: String, reach: CookieReach, maxAge: Int? = nil) {
+    package init(name: String, reach: CookieScope, maxAge: Int? = nil) {
         self.name = reach.name(name)
         self.maxAge = maxAge
         self.reach = reach
@@ -60,11 +60,11 @@ package struct SessionCookie: Sendable, Hashable {
         self.reach.isSecure ? [self.clearing(.site), self.clearing(.partitioned)] : [self.clearing()]
     }
 
-    private func clearing(_ reach: CookieReach) -> String {
+    private func clearing(_ reach: CookieScope) -> String {
         "\(self.name)=\(Self.attributes(reach)); Max-Age=0; Expires=Thu, 01 Jan 1970 00:00:00 GMT"
     }
 
-    private static func attributes(_ reach: CookieReach) -> String {
+    private static func attributes(_ reach: CookieScope) -> String {
         switch reach {
         case .plain: "; Path=/; HttpOnly; SameSite=Lax"
         case .site: "; Path=/; Secure; HttpOnly; SameSite=Lax"

@@ -38,7 +38,7 @@ package enum SignInNotice: String, Sendable {
     /// Returns the cookie that carries a notice.
     ///
     /// - Parameter name: The configured name of the session cookie.
-    package static func cookie(beside name: String, _ reach: CookieReach) -> SessionCookie {
+    package static func cookie(beside name: String, _ reach: CookieScope) -> SessionCookie {
         SessionCookie(name: "\(name)-\(self.label)", reach: reach, maxAge: self.age)
     }
 

@@ -52,7 +52,7 @@ extension SignInDemand {
     }
 
     /// The maximum number of providers in a query.
-    private static let mostProviders = 32
+    private static let maxProviders = 32
 
     /// The value of `prompt` that demands a new sign-in.
     private static let login = "login"
@@ -75,7 +75,7 @@ extension SignInDemand {
             aal: only(Name.aal).flatMap { text in AssuranceLevel.demandable.first { $0.rawValue == text } },
             maxAge: maxAge,
             loginHint: only(Name.loginHint),
-            providers: Array(query.filter { $0.name == Name.provider }.map(\.value).prefix(Self.mostProviders))
+            providers: Array(query.filter { $0.name == Name.provider }.map(\.value).prefix(Self.maxProviders))
         )
     }
 

@@ -9,7 +9,7 @@ package struct JOSEError: Error, Sendable, Hashable {
         /// No key of the set has the header's `kid`, if it has one, and fits its `alg`. The issuer may have a new key.
         case unknownKey
         /// No known key has signed the token. The key may be new, but the issuer cannot be asked for it now.
-        case unsought
+        case keyFetchDenied
         /// `iss` names another issuer, or is missing.
         case issuer
         /// `aud` names only other audiences, or is missing.

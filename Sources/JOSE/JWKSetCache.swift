@@ -6,7 +6,7 @@ package import Vocabulary
 /// - At most one fetch runs at a time.
 /// - A token causes a fetch if no key of the set has its `kid` and algorithm, or if no key verifies it. The issuer may
 ///   have a new key, which may reuse a `kid` or have none.
-/// - Tokens cause at most `KeySetState.mostSeeks` fetches in each cool-down, whatever strangers send.
+/// - Tokens cause at most `KeySetState.maxKeyFetches` fetches in each cool-down, whatever strangers send.
 /// - An aging set is refreshed in the background, so that no request waits.
 /// - While the issuer cannot be reached, the last valid set is used until it is `KeySetState.maxStale` old.
 package final class JWKSetCache: Sendable {
@@ -50,7 +50,7 @@ package final class JWKSetCache: Sendable {
     /// Returns the token, verified with the issuer's keys. `nil` if the keys cannot be read now: there is no set, or it
     /// lacks the token's key and the last fetch failed.
     ///
-    /// If no known key verifies the token, verification is retried with a new set. The error is `unsought` if the
+    /// If no known key verifies the token, verification is retried with a new set. The error is `keyFetchDenied` if the
     /// issuer cannot be asked for a new set now.
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>) async throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
@@ -72,7 +72,7 @@ package final class JWKSetCache: Sendable {
             guard isFinal || error.kind != .signature && error.kind != .unknownKey else {
                 throw JOSEError(
                     "\(error.detail); the key may be new, and the issuer cannot be asked for it now",
-                    kind: .unsought
+                    kind: .keyFetchDenied
                 )
             }
             throw error
@@ -87,8 +87,8 @@ package final class JWKSetCache: Sendable {
             return try token.verified(with: keys)
         } catch {
             // While no fetch may begin, as in a flood of forged tokens, the token is rejected at once.
-            let isSeekable = self.state.withLock { $0.keySet.isSeekable(self.clock.now()) }
-            if isSeekable, Self.mayNeedAnotherSet(token, error) { return nil }
+            let mayFetchKey = self.state.withLock { $0.keySet.mayFetchKey(self.clock.now()) }
+            if mayFetchKey, Self.mayNeedAnotherSet(token, error) { return nil }
             throw error
         }
     }

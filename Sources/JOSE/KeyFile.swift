@@ -7,7 +7,7 @@ package struct KeyFile: Sendable {
     private let keys: JWKSet
     private let secrets: [SharedSecret]
     /// The `kid`s of secrets that were left out. Other secrets with one of these `kid`s are not used either.
-    private let spoiled: Set<String>
+    private let ambiguousKeyIDs: Set<String>
     /// The keys that were left out, with reasons.
     package let faults: [String]
 
@@ -34,25 +34,25 @@ package struct KeyFile: Sendable {
         guard !symmetric.isEmpty else {
             self.keys = try JWKSet(values) { (value) throws(JOSEError) in try JWK(publicPartOf: JWKMembers(value)) }
             self.secrets = []
-            self.spoiled = []
+            self.ambiguousKeyIDs = []
             self.faults = self.keys.faults
             return
         }
         guard symmetric.count <= JOSELimits.keys else { throw JOSEError("the key set has too many keys") }
         var secrets: [SharedSecret] = []
         var faults: [String] = []
-        var spoiled: Set<String> = []
+        var ambiguousKeyIDs: Set<String> = []
         for (index, value) in symmetric.enumerated() {
             do throws(JOSEError) {
                 secrets.append(try SharedSecret(value))
             } catch {
                 faults.append("key \(index + 1): \(error.detail)")
-                if let keyID = value["kid"]?.string { spoiled.insert(keyID) }
+                if let keyID = value["kid"]?.string { ambiguousKeyIDs.insert(keyID) }
             }
         }
         self.keys = JWKSet(keys: [])
         self.secrets = secrets
-        self.spoiled = spoiled
+        self.ambiguousKeyIDs = ambiguousKeyIDs
         self.faults = faults
     }
 
@@ -70,7 +70,7 @@ package struct KeyFile: Sendable {
         let fitting = self.secrets.filter { $0.keyID == header.keyID && $0.algorithms.contains(header.algorithm) }
         guard let secret = fitting.first else { throw JOSEError("no key of the set fits the token", kind: .unknownKey) }
         guard fitting.allSatisfy({ $0.secret == secret.secret }),
-            secret.keyID.map({ !self.spoiled.contains($0) }) ?? true
+            secret.keyID.map({ !self.ambiguousKeyIDs.contains($0) }) ?? true
         else { throw JOSEError("several keys have this kid") }
         return try JWS.verify(
             token,

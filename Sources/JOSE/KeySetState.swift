@@ -35,11 +35,11 @@ struct KeySetState {
 
     /// The maximum number of fetches for a missing key within the cool-down. With a limit of one, a forged token could
     /// keep the gateway from finding a new key.
-    static let mostSeeks = 4
+    static let maxKeyFetches = 4
 
     /// The age at which a set must be read again.
     static let maxAge = Duration.seconds(600)
-    /// The time in which at most `mostSeeks` fetches for a missing key begin.
+    /// The time in which at most `maxKeyFetches` fetches for a missing key begin.
     static let coolDown = Duration.seconds(30)
     /// The maximum age of the last valid set while the issuer cannot be reached.
     static let maxStale = Duration.seconds(86_400)
@@ -50,8 +50,8 @@ struct KeySetState {
     private var readAt = UnixTime(milliseconds: 0)
     private var failures = 0
     private var failedAt = UnixTime(milliseconds: 0)
-    /// The start times of the last fetches that looked for a key, at most `mostSeeks`, the oldest first.
-    private var soughtAt: [UnixTime] = []
+    /// The start times of the last fetches that looked for a key, at most `maxKeyFetches`, the oldest first.
+    private var keyFetchedAt: [UnixTime] = []
     private var isFetching = false
 
     /// Returns the set; `nil` if it cannot be used at once for this need.
@@ -76,8 +76,8 @@ struct KeySetState {
         if self.isCurrent(now) {
             // The set is valid, but does not meet the need: the issuer may have published a new key since.
             guard self.maySeek(now) else { return .use(best, isFinal: false) }
-            if self.soughtAt.count == Self.mostSeeks { self.soughtAt.removeFirst() }
-            self.soughtAt.append(now)
+            if self.keyFetchedAt.count == Self.maxKeyFetches { self.keyFetchedAt.removeFirst() }
+            self.keyFetchedAt.append(now)
         } else if !self.mayRetry(now) {
             return .use(best, isFinal: false)
         }
@@ -101,11 +101,11 @@ struct KeySetState {
     }
 
     /// Returns whether a fetch is running, or a fetch for a key that is not in the set may begin.
-    func isSeekable(_ now: UnixTime) -> Bool { self.isFetching || self.maySeek(now) }
+    func mayFetchKey(_ now: UnixTime) -> Bool { self.isFetching || self.maySeek(now) }
 
     private func maySeek(_ now: UnixTime) -> Bool {
         guard self.mayRetry(now) else { return false }
-        guard self.soughtAt.count == Self.mostSeeks, let first = self.soughtAt.first else { return true }
+        guard self.keyFetchedAt.count == Self.maxKeyFetches, let first = self.keyFetchedAt.first else { return true }
         return now.since(first) >= Self.coolDown
     }
 

@@ -63,14 +63,14 @@ extension Session {
     /// - Parameter key: The key of this session.
     package func familyRoot(_ key: RecordKey) -> RecordKey? {
         guard self.endReach == .session else { return nil }
-        guard let source = self.bornOf, source.kind == .session else { return key }
+        guard let source = self.sourceKey, source.kind == .session else { return key }
         return source
     }
 }
 
 extension HandoffFamily {
     /// The maximum number of tries to change the record while other requests change it.
-    private static let mostTries = 16
+    private static let maxTries = 16
 
     /// - Parameter root: The session whose user and lifetime the record gets.
     init(root: Session) {
@@ -113,7 +113,7 @@ extension HandoffFamily {
                 switch replacement {
                 // `.absent`: the lineage has ended, so no session is made in it.
                 case .done, .absent: return loop.makeSucceededVoidFuture()
-                case .changed where number < Self.mostTries:
+                case .changed where number < Self.maxTries:
                     return Self.add(
                         member,
                         root: root,

@@ -157,7 +157,7 @@ package struct Session: Sendable, Hashable {
     /// The record from which the session was made: a transfer token, or a session. A session made by a ticket names the
     /// root of its family (`HandoffFamily`), or the session that issued the ticket if there is no family. An access
     /// token names its session, unless it is independent.
-    @Rare package var bornOf: RecordKey?
+    @Rare package var sourceKey: RecordKey?
     /// The subject's epoch when the session was made. Ending all sessions of the subject raises the epoch.
     package var epoch: UInt64
     /// The provider at which the user signed in, if the gateway may have to ask or notify the provider later.
@@ -195,7 +195,7 @@ package struct Session: Sendable, Hashable {
         expiresAt: UnixTime,
         idleLifetime: Duration,
         device: DeviceFacts? = nil,
-        bornOf: RecordKey? = nil,
+        sourceKey: RecordKey? = nil,
         epoch: UInt64 = 0,
         provider: ProviderSession? = nil,
         access: AccessTerms? = nil,
@@ -221,7 +221,7 @@ package struct Session: Sendable, Hashable {
         self.expiresAt = expiresAt
         self.idleLifetime = idleLifetime
         self.device = device
-        self.bornOf = bornOf
+        self.sourceKey = sourceKey
         self.epoch = epoch
         self.provider = provider
         self.access = access

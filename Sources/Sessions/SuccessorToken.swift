@@ -153,7 +153,7 @@ extension SuccessorToken {
 
 extension SuccessorToken {
     /// The maximum number of tries to replace a session's record while other requests replace it.
-    private static let mostTries = 8
+    private static let maxTries = 8
 
     /// A new token and its session.
     package struct Issued: Sendable {
@@ -165,13 +165,13 @@ extension SuccessorToken {
     /// call returns the same successor.
     ///
     /// - Parameter onlyAgain: True to return a successor only if an earlier call has issued it.
-    /// - Returns: The token; `nil` if the session or the presented token has ended, or if `onlyAgain` allows no new
-    ///   token.
+    /// - Returns: The token; `nil` if the session or the presented token has ended, or if `onlyIfIssuedBefore` allows
+    ///   no new token.
     package static func issue(
         for key: RecordKey,
         after presented: PresentedToken,
         by authority: TokenAuthority,
-        onlyAgain: Bool,
+        onlyIfIssuedBefore: Bool,
         now: UnixTime,
         in store: any SessionStore & ReplaceableStore,
         on loop: any EventLoop,
@@ -182,7 +182,7 @@ extension SuccessorToken {
                 presented.number < .max
             else { return loop.makeSucceededFuture(nil) }
             let isAgain = presented.number < standing.record.succession?.number ?? 0
-            guard isAgain || !onlyAgain else { return loop.makeSucceededFuture(nil) }
+            guard isAgain || !onlyIfIssuedBefore else { return loop.makeSucceededFuture(nil) }
             let (token, tokenKey) = authority.successor(of: presented.key)
             let successor = SuccessorToken(
                 session: key,
@@ -205,12 +205,12 @@ extension SuccessorToken {
                         return loop.makeSucceededFuture(Issued(token: token, session: session))
                     case .absent, .quarantined: return loop.makeSucceededFuture(nil)
                     // Another tab's handoff or a renewal of the provider's tokens may have changed the session.
-                    case .changed where number < Self.mostTries:
+                    case .changed where number < Self.maxTries:
                         return Self.issue(
                             for: key,
                             after: presented,
                             by: authority,
-                            onlyAgain: onlyAgain,
+                            onlyIfIssuedBefore: onlyIfIssuedBefore,
                             now: now,
                             in: store,
                             on: loop,

@@ -36,7 +36,7 @@ extension UserDirectory {
 /// everything that it got is treated as ended, even if a new client gets the same id.
 package protocol ClientDirectory: Sendable {
     /// Reports whether the client has existed in the realm without interruption since `time`.
-    func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool
+    func hasExisted(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool
 
     /// Reports whether the realm's client may create session-transfer tokens.
     func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool
@@ -91,15 +91,15 @@ package struct RealmUsers: UserDirectory {
     package func loss(of session: Session) -> Reason? {
         if self.hasLostUser(of: session) { return .sessionUserGone }
         guard let clientID = session.holder, let clients = self.clients,
-            !clients.hasKept(clientID, of: session.identity.realm, since: session.issuedAt)
+            !clients.hasExisted(clientID, of: session.identity.realm, since: session.issuedAt)
         else { return nil }
         return .sessionClientGone
     }
 
     /// Reports whether the client has existed in one of the realms without interruption since `time`.
-    package func hasKept(_ clientID: String, since time: UnixTime) -> Bool {
+    package func hasExisted(_ clientID: String, since time: UnixTime) -> Bool {
         self.clients.map { clients in
-            self.members.contains { clients.hasKept(clientID, of: $0.realm, since: time) }
+            self.members.contains { clients.hasExisted(clientID, of: $0.realm, since: time) }
         } ?? true
     }
 }

@@ -22,7 +22,7 @@ package struct SettingsFiles: Sendable {
     /// Whether every user of the machine can read a file.
     package let isOpenToAll: @Sendable (_ path: String) -> Bool
     /// The owner and permissions of a file; `nil` if the file does not exist or is not examined.
-    let standing: @Sendable (_ path: String) -> FileStanding?
+    let standing: @Sendable (_ path: String) -> FilePermissions?
     /// The reason why no connection to a socket is possible; `nil` if it is possible or not examined.
     let socketFault: @Sendable (_ path: String) -> SocketFault?
 
@@ -30,7 +30,7 @@ package struct SettingsFiles: Sendable {
         read: @escaping @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8],
         isReadable: @escaping @Sendable (_ path: String) -> Bool,
         isOpenToAll: @escaping @Sendable (_ path: String) -> Bool = { _ in false },
-        standing: @escaping @Sendable (_ path: String) -> FileStanding? = { _ in nil },
+        standing: @escaping @Sendable (_ path: String) -> FilePermissions? = { _ in nil },
         socketFault: @escaping @Sendable (_ path: String) -> SocketFault? = { _ in nil }
     ) {
         self.read = read
@@ -66,7 +66,7 @@ package struct SettingsFiles: Sendable {
             let folders = String(cString: real).split(separator: "/").dropLast()
             return folders.indices.allSatisfy { others("/" + folders[...$0].joined(separator: "/")) & 0o001 != 0 }
         },
-        standing: FileStanding.init,
+        standing: FilePermissions.init,
         socketFault: { path in
             guard let mode = Self.mode(of: path) else { return errno == EACCES ? .closed : .absent }
             guard mode & S_IFMT == S_IFSOCK else { return .otherKind }
@@ -191,7 +191,7 @@ package enum SocketFault: Sendable {
 }
 
 /// The owner and permissions of a file.
-package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
+package struct FilePermissions: Sendable, Equatable, CustomStringConvertible {
     /// The permission bits, as `chmod` sets them.
     package let mode: UInt32
     package let owner: UInt32

@@ -17,8 +17,8 @@ package struct Argon2Hash: Sendable, Equatable {
     private static let longest = 512
     /// The allowed memory in KiB.
     private static let memories: ClosedRange<UInt32> = 1024...262_144
-    private static let mostWork: UInt64 = 1 << 20
-    private static let mostLanes: UInt32 = 64
+    private static let maxWork: UInt64 = 1 << 20
+    private static let maxLanes: UInt32 = 64
     /// The lengths in base64 characters: salts of 8 to 64 bytes, hashes of 16 to 64 bytes.
     private static let saltLengths = 11...86
     private static let hashLengths = 22...86
@@ -60,7 +60,7 @@ package struct Argon2Hash: Sendable, Equatable {
         (self.memory, self.passes, self.lanes) = costs
         (self.salt, self.hash) = (String(salt), String(hash))
         guard Self.memories.contains(self.memory), self.passes > 0,
-            UInt64(self.memory) * UInt64(self.passes) <= Self.mostWork
+            UInt64(self.memory) * UInt64(self.passes) <= Self.maxWork
         else {
             throw Flaw(
                 fix: "choose m from 1024 to 262144 (1MiB to 256MiB) and t so that m*t is at most 1048576 (1GiB), "
@@ -68,8 +68,8 @@ package struct Argon2Hash: Sendable, Equatable {
             )
         }
         // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). 64 lanes fit into the minimum memory.
-        guard (1...Self.mostLanes).contains(self.lanes) else {
-            throw Flaw(fix: "choose p from 1 to \(Self.mostLanes)")
+        guard (1...Self.maxLanes).contains(self.lanes) else {
+            throw Flaw(fix: "choose p from 1 to \(Self.maxLanes)")
         }
     }
 

@@ -258,7 +258,7 @@ struct EditorBench {
     }
 
     private func keeps(_ bench: EditorBench, _ id: String, _ seconds: Int64) -> Bool {
-        bench.registry.hasKept(id, of: .default, since: bench.clock.now.advanced(by: .seconds(seconds)))
+        bench.registry.hasExisted(id, of: .default, since: bench.clock.now.advanced(by: .seconds(seconds)))
     }
 
     @Test("A client that was never deleted keeps what it got at any time, whatever is changed of it")
@@ -267,7 +267,7 @@ struct EditorBench {
         _ = try await bench.editor.update("native", ["name": "App"], by: "ops")
         _ = try await bench.editor.update("web", ["client_secret": "another secret of the web client"], by: "ops")
         for id in ["native", "web"] { #expect(self.keeps(bench, id, -100_000_000)) }
-        #expect(!bench.registry.hasKept("native", of: Realm("other"), since: bench.clock.now))
+        #expect(!bench.registry.hasExisted("native", of: Realm("other"), since: bench.clock.now))
         #expect(!self.keeps(bench, "nobody", 0))
     }
 
@@ -293,8 +293,8 @@ struct EditorBench {
             let other = try EditorBench(sharing: bench.store)
             await other.overlay.refresh()
             let time = bench.clock.now.advanced(by: .seconds(-61))
-            #expect(!other.registry.hasKept(id, of: .default, since: time))
-            #expect(other.registry.hasKept(id, of: .default, since: time.advanced(by: .seconds(1))))
+            #expect(!other.registry.hasExisted(id, of: .default, since: time))
+            #expect(other.registry.hasExisted(id, of: .default, since: time.advanced(by: .seconds(1))))
         }
     }
 
@@ -322,9 +322,9 @@ struct EditorBench {
         let back = try EditorBench.registry(EditorBench.file)
         bench.overlay.attach(back)
         let now = bench.clock.now
-        #expect(!back.hasKept("native", of: .default, since: now.advanced(by: .seconds(-1))))
-        #expect(back.hasKept("native", of: .default, since: now.advanced(by: .seconds(1))))
-        #expect(back.hasKept("web", of: .default, since: now.advanced(by: .seconds(-100_000))))
+        #expect(!back.hasExisted("native", of: .default, since: now.advanced(by: .seconds(-1))))
+        #expect(back.hasExisted("native", of: .default, since: now.advanced(by: .seconds(1))))
+        #expect(back.hasExisted("web", of: .default, since: now.advanced(by: .seconds(-100_000))))
     }
 
     @Test("Before the changes are read, nobody knows that a client is gone")

@@ -36,7 +36,7 @@ struct CookieTests {
         let attributes = "; Path=/; Secure; HttpOnly; SameSite=None; Partitioned"
         #expect(cookie.setting(Secret("x"), maxAge: 7) == "__Host-s=x; Max-Age=7\(attributes)")
         #expect(cookie.clearing().hasPrefix("__Host-s=\(attributes); Max-Age=0"))
-        for reach in [CookieReach.site, .partitioned] {
+        for reach in [CookieScope.site, .partitioned] {
             let all = SessionCookie(name: "__Host-s", reach: reach).clearingAll()
             #expect(all.count == 2 && all.contains(cookie.clearing()))
             #expect(all.contains(SessionCookie(name: "__Host-s", reach: .site).clearing()))

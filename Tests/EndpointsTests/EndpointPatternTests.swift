@@ -41,10 +41,10 @@ struct EndpointPatternTests {
     @Test("Patterns that differ only in the names of their parameters match the same paths")
     func same() {
         let pattern = EndpointPattern("/clients/{id}")
-        #expect(pattern.takesTheSame(as: EndpointPattern("/clients/{client}")))
-        #expect(!pattern.takesTheSame(as: EndpointPattern("/clients/id")))
-        #expect(!pattern.takesTheSame(as: EndpointPattern("/client/{id}")))
-        #expect(!pattern.takesTheSame(as: EndpointPattern("/clients/{id}/x")))
+        #expect(pattern.matchesSamePaths(as: EndpointPattern("/clients/{client}")))
+        #expect(!pattern.matchesSamePaths(as: EndpointPattern("/clients/id")))
+        #expect(!pattern.matchesSamePaths(as: EndpointPattern("/client/{id}")))
+        #expect(!pattern.matchesSamePaths(as: EndpointPattern("/clients/{id}/x")))
     }
 
     @Test("A pattern that takes the rest comes after those that do not, and the longest of them first")
@@ -53,7 +53,8 @@ struct EndpointPatternTests {
             .map { EndpointPattern($0) }.sorted { $0.precedes($1) }.map(\.text)
         #expect(sorted == ["/{y}", "/a/{x}", "/a/b/**", "/a/{x}/**", "/a/**", "/**"])
         #expect(
-            !EndpointPattern("/a/**").isExact && !EndpointPattern("/a/**").takesTheSame(as: EndpointPattern("/a/{x}"))
+            !EndpointPattern("/a/**").isExact
+                && !EndpointPattern("/a/**").matchesSamePaths(as: EndpointPattern("/a/{x}"))
         )
     }
 

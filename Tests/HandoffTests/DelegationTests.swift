@@ -155,7 +155,7 @@ import Vocabulary
             token,
             client: Self.care,
             existing: (browser.key, browser.session),
-            existingSuffices: false
+            mayKeepSession: false
         )
         guard case .denied(.handoffAlreadySignedIn, text: nil) = outcome else {
             Issue.record("\(outcome)")

@@ -201,7 +201,7 @@ struct HandoffCaseTests {
         #expect(session.methods == parent.methods)
         #expect(session.authenticatedAt == parent.authenticatedAt)
         #expect(session.lineage == parent.lineage)
-        #expect(session.bornOf == key)
+        #expect(session.sourceKey == key)
         #expect(session.device == Self.elsewhere)
         #expect(session.issuedAt == handoff.now)
         #expect(session.expiresAt == handoff.now.advanced(by: .seconds(1800)))
@@ -235,7 +235,7 @@ struct HandoffCaseTests {
         #expect(session(.always).cookieAge(at: handoff.now) == nil)
     }
 
-    @Test("of two sessions of one user the higher level outranks, then the later expiry")
+    @Test("of two sessions of one user the higher level is kept, then the later expiry")
     func rank() throws {
         let session = try #require(try Self.fresh().parent)
         func other(_ aal: AssuranceLevel, _ seconds: Int64) -> Session {
@@ -243,9 +243,9 @@ struct HandoffCaseTests {
             (other.aal, other.expiresAt) = (aal, session.expiresAt.advanced(by: .seconds(seconds)))
             return other
         }
-        #expect(session.outranks(other(.aal2, -1)) && session.outranks(other(.aal1, 3600)))
-        #expect(session.outranks(session), "what is there stays when nothing is gained")
-        #expect(!session.outranks(other(.aal2, 1)) && !session.outranks(other(.aal3, -3600)))
+        #expect(session.isKeptInsteadOf(other(.aal2, -1)) && session.isKeptInsteadOf(other(.aal1, 3600)))
+        #expect(session.isKeptInsteadOf(session), "what is there stays when nothing is gained")
+        #expect(!session.isKeptInsteadOf(other(.aal2, 1)) && !session.isKeptInsteadOf(other(.aal3, -3600)))
     }
 
     @Test("a client accepts tokens only by its configured methods", arguments: HandoffTransport.allCases)

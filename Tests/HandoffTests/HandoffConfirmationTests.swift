@@ -127,7 +127,7 @@ import Vocabulary
     private final class ReturningClient: ClientDirectory {
         private let wasAskedFor = Mutex(false)
 
-        func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
+        func hasExisted(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
             self.wasAskedFor.withLock { asked in
                 defer { asked = true }
                 return asked

@@ -79,7 +79,7 @@ struct HandoffConsumerTests {
         let bench = try HandoffBench()
         let calls = bench.store.calls
         let device = DeviceFacts(address: try #require(IPAddress("1.128.0.1")), asn: nil, userAgent: nil)
-        bench.consumer().turnAway(
+        bench.consumer().recordRejection(
             .handoffCrossSite,
             HandoffRequest(
                 token: [],

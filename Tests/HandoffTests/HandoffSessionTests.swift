@@ -224,7 +224,7 @@ struct HandoffSessionTests {
 
         let long = try await bench.signIn("alice", kind: .web, origin: .browser)
         let token = try await bench.minted(app)
-        let web = try await bench.consume(token, existing: (long.key, long.session), existingSuffices: false)
+        let web = try await bench.consume(token, existing: (long.key, long.session), mayKeepSession: false)
         #expect(web.signedIn?.replaces == long.key)
 
         let strong = try await bench.signIn("alice", kind: .web, origin: .browser, lifetime: .seconds(60), aal: .aal3)

@@ -193,7 +193,7 @@ final class HandoffBench: Sendable {
         client: ClientSettings = .web,
         existing: (key: RecordKey, session: Session)? = nil,
         existingToken: PresentedToken? = nil,
-        existingSuffices: Bool = true,
+        mayKeepSession: Bool = true,
         lastAccount: Secret? = nil,
         confirmation: [UInt8]? = nil,
         attempt: AttemptSecret = AttemptSecret(),
@@ -207,7 +207,7 @@ final class HandoffBench: Sendable {
             client: client,
             existing: existing,
             existingToken: existingToken,
-            existingSuffices: existingSuffices,
+            mayKeepSession: mayKeepSession,
             lastAccount: lastAccount,
             confirmation: confirmation,
             attempt: attempt,
@@ -224,7 +224,7 @@ final class HandoffBench: Sendable {
         client: ClientSettings = .web,
         existing: (key: RecordKey, session: Session)? = nil,
         existingToken: PresentedToken? = nil,
-        existingSuffices: Bool = true,
+        mayKeepSession: Bool = true,
         lastAccount: Secret? = nil,
         confirmation: [UInt8]? = nil,
         attempt: AttemptSecret = AttemptSecret(),
@@ -241,7 +241,7 @@ final class HandoffBench: Sendable {
             requestID: "req-consume"
         )
         request.existingToken = existingToken ?? existing.map { .first($0.key) }
-        request.existingSuffices = existingSuffices
+        request.mayKeepSession = mayKeepSession
         request.isFirstAttempt = isFirstAttempt
         request.lastAccount = lastAccount
         request.confirmationMark = confirmation

@@ -244,7 +244,7 @@ import Vocabulary
     private func objection(to key: SigningKey, as keyID: String) async -> JOSEError.Kind? {
         do throws(JOSEError) {
             let token = key.token(header: #"{"alg":"ES256","kid":"\#(keyID)"}"#)
-            return try await self.cache.verify(token, allowing: [.es256]) == nil ? .unsought : nil
+            return try await self.cache.verify(token, allowing: [.es256]) == nil ? .keyFetchDenied : nil
         } catch {
             return error.kind
         }
@@ -274,7 +274,7 @@ import Vocabulary
         #expect(self.issuer.fetches == 5)
         self.publish(self.second, as: "two")
         for keyID in ["one", "two", "k0"] {
-            #expect(await self.objection(to: self.second, as: keyID) == .unsought, "\(keyID)")
+            #expect(await self.objection(to: self.second, as: keyID) == .keyFetchDenied, "\(keyID)")
         }
         let token = self.third.token(header: #"{"alg":"ES256","kid":"one"}"#)
         #expect(throws: JOSEError.self, "at once") { try self.cache.verifyAtOnce(token, allowing: [.es256]) }
@@ -289,7 +289,7 @@ import Vocabulary
     func namesFaultsOfKeys() async throws {
         let bad = self.first.publicKey.value.merged(with: ["kid": "bad", "use": ""])
         self.issuer.answer(with: JSONText.encode(["keys": [bad]]))
-        #expect(await self.objection(to: self.first, as: "bad") == .unsought, "there is no set")
+        #expect(await self.objection(to: self.first, as: "bad") == .keyFetchDenied, "there is no set")
         #expect(self.cache.failure?.contains(#"key 1 (kid "bad"): use is not sig"#) == true)
         let unnamed = self.second.publicKey.value.merged(with: ["kid": .null])
         self.issuer.answer(with: JSONText.encode(["keys": [bad, unnamed]]))

@@ -144,7 +144,7 @@ import Vocabulary
             (head.start, head.end) = (number &* 0x1122_3344, number &* 0x1122_3344 &+ number)
             let fingerprint = Fingerprint(number &* 0x0123_4567_89AB_CDEF)
             let path = Array("/\(String(repeating: "p", count: Int(number)))".utf8)
-            let likeness = SpanLikeness(run.number, traits: parent + 1)
+            let likeness = SpanPatternKey(run.number, traits: parent + 1)
             #expect((patterns.find(likeness) == nil) == (number == 1))
             let pattern =
                 patterns.find(likeness)
@@ -174,7 +174,7 @@ import Vocabulary
         let patterns = SpanPatterns()
         let head = try self.head()
         for first in UInt64(1)...2000 {
-            let likeness = SpanLikeness(first, traits: 1)
+            let likeness = SpanPatternKey(first, traits: 1)
             #expect(patterns.find(likeness) == nil)
             let made = patterns.make(likeness, head, hasStatus: false) { span in
                 span.attribute("number", Int(first))
@@ -184,7 +184,7 @@ import Vocabulary
             #expect(patterns.find(likeness)?.textCount == Int(first))
         }
         let kept = (UInt64(1)...2000).compactMap { first -> Bool? in
-            patterns.find(SpanLikeness(first, traits: 1)).map { $0.textCount == Int(first) }
+            patterns.find(SpanPatternKey(first, traits: 1)).map { $0.textCount == Int(first) }
         }
         #expect(kept.count > 100 && kept.allSatisfy { $0 })
     }

@@ -108,10 +108,10 @@ import Vocabulary
         let memory = self.memory(capacity: 10)
         let old = self.holder()
         self.pass(.seconds(1))
-        for _ in 0...10 * EndingMemory.mostGenerations { memory.note(.session(self.holder().key)) }
+        for _ in 0...10 * EndingMemory.maxGenerations { memory.note(.session(self.holder().key)) }
         let new = self.holder()
         #expect(!self.hasEnded(old, in: memory))
-        #expect(memory.beginReign().count == 10 * (EndingMemory.mostGenerations - 1) + 1)
+        #expect(memory.beginReign().count == 10 * (EndingMemory.maxGenerations - 1) + 1)
         #expect(self.hasEnded(old, in: memory))
         #expect(!self.hasEnded(new, in: memory))
     }
@@ -119,7 +119,7 @@ import Vocabulary
     /// 582 a second with the full capacity, which `EndingMemory` states.
     @Test("Endings that come steadily are all kept up to a rate", arguments: [(2260, true), (2200, false)])
     func steadyEnds(_ milliseconds: Int, _ fits: Bool) {
-        #expect((EndingMemory.mostGenerations - 1) * EndingMemory.capacity / 900 == 582)
+        #expect((EndingMemory.maxGenerations - 1) * EndingMemory.capacity / 900 == 582)
         let memory = self.memory(capacity: 100)
         let old = self.holder()
         var lately: [(time: UnixTime, key: RecordKey)] = []
@@ -131,10 +131,10 @@ import Vocabulary
         }
         let kept = Set(memory.beginReign())
         #expect(self.hasEnded(old, in: memory) == !fits)
-        #expect(kept.count <= EndingMemory.mostGenerations * 100)
+        #expect(kept.count <= EndingMemory.maxGenerations * 100)
         lately.removeAll { self.clock.now.since($0.time) >= EndingMemory.span }
         // Where one was dropped early, at least the latest are there.
-        let sure = fits ? lately[...] : lately.suffix((EndingMemory.mostGenerations - 1) * 100)
+        let sure = fits ? lately[...] : lately.suffix((EndingMemory.maxGenerations - 1) * 100)
         #expect(sure.allSatisfy { kept.contains(.session($0.key)) })
     }
 
@@ -143,13 +143,13 @@ import Vocabulary
         let memory = self.memory(capacity: 10)
         let old = self.holder()
         self.pass(.seconds(1))
-        for _ in 1..<EndingMemory.mostGenerations {
+        for _ in 1..<EndingMemory.maxGenerations {
             let ended = (0..<10).map { _ in self.holder() }
             for holder in ended { memory.note(.session(holder.key)) }
             self.pass(.seconds(5))
             for holder in ended { memory.note(.session(holder.key)) }
         }
-        #expect(memory.beginReign().count == (EndingMemory.mostGenerations - 1) * 10)
+        #expect(memory.beginReign().count == (EndingMemory.maxGenerations - 1) * 10)
         #expect(!self.hasEnded(old, in: memory))
         let subject = EndingMemory.Ending.subject("name of bob", epoch: 7)
         memory.note(subject)
@@ -179,7 +179,7 @@ import Vocabulary
         let memory = self.memory(capacity: 10)
         let old = self.holder()
         self.pass(.seconds(1))
-        for _ in 0...10 * EndingMemory.mostGenerations { memory.note(.session(self.holder().key)) }
+        for _ in 0...10 * EndingMemory.maxGenerations { memory.note(.session(self.holder().key)) }
         self.pass(EndingMemory.span)
         _ = memory.beginReign()
         #expect(!self.hasEnded(old, in: memory))

@@ -70,7 +70,7 @@ struct RedisStoreBench: Sendable {
             expiresAt: now.advanced(by: .seconds(86_400)),
             idleLifetime: .milliseconds(3_600_500),
             device: DeviceFacts(address: IPAddress(v4: 0xC000_0201), asn: 64_500, userAgent: "Mozilla/5.0 (ü)"),
-            bornOf: RecordKey(kind: .transfer, lineage: lineage, digest: SHA256.digest([])),
+            sourceKey: RecordKey(kind: .transfer, lineage: lineage, digest: SHA256.digest([])),
             epoch: 0
         )
     }

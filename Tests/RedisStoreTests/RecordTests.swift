@@ -27,7 +27,7 @@ import Vocabulary
         bare.clientID = nil
         bare.host = nil
         bare.device = nil
-        bare.bornOf = nil
+        bare.sourceKey = nil
         bare.methods = []
         bare.epoch = .max
         bare.kind = .native

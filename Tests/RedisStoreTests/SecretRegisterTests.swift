@@ -18,9 +18,9 @@ import Vocabulary
     )
     func strangers() {
         let register = SecretRegister(Self.text)
-        #expect(register.strangers(to: "one") == SecretRegister.Strangers(earlier: 0, later: 1))
-        #expect(register.strangers(to: "two") == SecretRegister.Strangers(earlier: 0, later: 1))
-        #expect(register.strangers(to: "three") == SecretRegister.Strangers(earlier: 2, later: 0))
+        #expect(register.strangers(to: "one") == SecretRegister.OtherSecretCounts(earlier: 0, later: 1))
+        #expect(register.strangers(to: "two") == SecretRegister.OtherSecretCounts(earlier: 0, later: 1))
+        #expect(register.strangers(to: "three") == SecretRegister.OtherSecretCounts(earlier: 2, later: 0))
         #expect(register.strangers(to: "four") == nil)
     }
 
@@ -42,7 +42,7 @@ import Vocabulary
     func watch() async throws {
         try await RedisServer.with { server in
             try await withClient(server.configuration()) { client in
-                let told = Mutex<[SecretRegister.Strangers]>([])
+                let told = Mutex<[SecretRegister.OtherSecretCounts]>([])
                 func watch(_ secret: String) -> SecretWatch {
                     SecretWatch(client: client, secrets: SecretRing(current: Secret(secret))) { strangers in
                         told.withLock { $0.append(strangers) }
@@ -54,13 +54,13 @@ import Vocabulary
                     // Of two that came in the same millisecond, either may be the earlier one.
                     try await Task.sleep(for: .milliseconds(2))
                 }
-                #expect(first.strangers == SecretRegister.Strangers(earlier: 0, later: 0))
-                #expect(other.strangers == SecretRegister.Strangers(earlier: 2, later: 0))
+                #expect(first.strangers == SecretRegister.OtherSecretCounts(earlier: 0, later: 0))
+                #expect(other.strangers == SecretRegister.OtherSecretCounts(earlier: 2, later: 0))
                 #expect(told.withLock { $0 } == [other.strangers])
                 for watch in [first, same] { await watch.shutDown() }
                 let last = watch("another secret")
                 await last.start()
-                #expect(last.strangers == SecretRegister.Strangers(earlier: 0, later: 0))
+                #expect(last.strangers == SecretRegister.OtherSecretCounts(earlier: 0, later: 0))
                 for watch in [other, last] { await watch.shutDown() }
                 let left = try await client.dump()
                 #expect(left.isEmpty)

@@ -38,7 +38,7 @@ import Testing
             told.withLock { events in
                 events.filter { event in
                     switch event {
-                    case .writesRefused, .writesTaken: true
+                    case .writesRefused, .writesAccepted: true
                     default: false
                     }
                 }
@@ -72,7 +72,7 @@ import Testing
 
             refusal.withLock { $0 = nil }
             try await waitUntil("writes are taken") { client.status.nodes[0].writeRefusal == nil }
-            try await waitUntil("it is told") { events().last == .writesTaken(endpoint) }
+            try await waitUntil("it is told") { events().last == .writesAccepted(endpoint) }
             #expect(events().count == 3)
             try await client.shutDown()
         }

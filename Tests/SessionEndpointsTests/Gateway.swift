@@ -25,7 +25,7 @@ struct Gateway {
     let audit: Ledger
     let authority: TokenAuthority
     let host: String
-    let cookieReach: CookieReach
+    let cookieReach: CookieScope
     let endpoints: [Endpoint]
 
     /// - Parameters:
@@ -52,7 +52,7 @@ struct Gateway {
         session: SessionSettings = SessionSettings(),
         persistence: SessionSettings.Persistence = .never,
         clearedSiteData: [SessionSettings.SiteData] = [],
-        cookieReach: CookieReach = .site,
+        cookieReach: CookieScope = .site,
         known: (loops: any EventLoopGroup, resolvers: SessionResolvers)? = nil,
         caches: SessionCaches = SessionCaches()
     ) throws {

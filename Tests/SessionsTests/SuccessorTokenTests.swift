@@ -56,12 +56,12 @@ import Vocabulary
         return read.refusal
     }
 
-    private func issued(after token: PresentedToken, onlyAgain: Bool = false) throws -> Secret? {
+    private func issued(after token: PresentedToken, onlyIfIssuedBefore: Bool = false) throws -> Secret? {
         let issued = SuccessorToken.issue(
             for: self.first.key,
             after: token,
             by: testAuthority,
-            onlyAgain: onlyAgain,
+            onlyIfIssuedBefore: onlyIfIssuedBefore,
             now: self.clock.now,
             in: self.store,
             on: self.loop
@@ -79,7 +79,7 @@ import Vocabulary
         #expect(entry.presentedToken.key == testAuthority.key(.session, of: second.bytes))
         #expect(self.entry(second)?.isHit == true)
         #expect(self.entry(self.first.token)?.entry.presentedToken == .first(self.first.key))
-        #expect(try self.issued(after: entry.presentedToken, onlyAgain: true) == nil, "it is the latest")
+        #expect(try self.issued(after: entry.presentedToken, onlyIfIssuedBefore: true) == nil, "it is the latest")
         let third = try #require(try self.issued(after: entry.presentedToken))
         #expect(self.entry(third)?.entry.presentedToken.number == 2)
         #expect(self.entry(self.first.token) == nil && self.refusal(of: self.first.token) == .sessionTokenReplaced)

@@ -22,9 +22,9 @@ import Testing
             ("session: {idle: 1h}\n", [], []),
             ("identity: {assertion: {enabled: true}}\n", .verifiers, ["identity.assertion"]),
             ("admin: {tokens_file: operator-tokens}\n", [], []),
-        ] as [(String, EndpointJobs, [String])]
+        ] as [(String, EndpointGroups, [String])]
     )
-    func onlyHost(more: String, jobs: EndpointJobs, keys: [String]) throws {
+    func onlyHost(more: String, jobs: EndpointGroups, keys: [String]) throws {
         let settings = try self.settings(Self.only + more)
         #expect(settings.hosts.map(\.jobs) == [jobs] && settings.endpointKeys == keys)
         #expect(settings.hosts[0].endpoints, "users sign in all the same")

@@ -53,7 +53,7 @@ import Vocabulary
         #expect(["staff", "google", "partner"].map { settings.issuer(of: $0) } == [app, app, far])
         let choices = groups[1].exchange.providers
         #expect(choices.map(\.id) == ["staff", "google"] && choices.map(\.label) == ["Company account", "Google"])
-        #expect(groups[1].exchange.leadingNames == ["staff", "google"] && groups[2].exchange.leadingNames.isEmpty)
+        #expect(groups[1].exchange.directChoices == ["staff", "google"] && groups[2].exchange.directChoices.isEmpty)
         #expect(groups[2].exchange.providers.map(\.id) == ["oidc"])
         let hosts = SignInHosts(settings.hosts)
         #expect(hosts.signInHost(of: "twin.example.com")?.authority == "app.example.com")

@@ -187,7 +187,7 @@ struct TLSSettingsTests {
             try Self.bench().load(SettingsBench.base + Self.pair + text).get().settings
         }
         let admin = try load("admin: {listen: {address: \"127.0.0.1:9\", tls: true}}\n").adminListen
-        #expect(admin?.address.port == 9 && admin?.isSecure == true && admin?.takesAnyName == true)
+        #expect(admin?.address.port == 9 && admin?.isSecure == true && admin?.acceptsAnyHostName == true)
         for text in ["", "admin: {listen: 127.0.0.1:9}\n", "admin: {listen: {address: \"127.0.0.1:9\"}}\n"] {
             #expect(try load(text).adminListen?.isSecure == false, "\(text)")
         }
@@ -326,7 +326,7 @@ struct TLSSettingsTests {
         ] as [(UInt32, Bool, UInt32, Bool)]
     )
     func standing(mode: UInt32, isOwn: Bool, owner: UInt32, isExposed: Bool) {
-        let standing = FileStanding(mode: mode, owner: owner, group: 0, isOwn: isOwn)
+        let standing = FilePermissions(mode: mode, owner: owner, group: 0, isOwn: isOwn)
         #expect(standing.isExposed == isExposed, "\(standing)")
     }
 }

@@ -192,7 +192,7 @@ struct ProviderLogoutTests {
         for (id, session) in [("ada", "s-1"), ("default|ada", "s-2"), ("brian", "s-3")] {
             _ = try await self.signIn(id, at: session)
         }
-        let ends = PassedEnds(sessions: self.sessions, provider: TextualLogout.issuer)
+        let ends = ForwardedSignOuts(sessions: self.sessions, provider: TextualLogout.issuer)
         #expect(try await ends.lineages(of: user, besides: "s-9", []).count == 2)
         #expect(try await ends.lineages(of: user, besides: "s-1", []).count == 1)
         for (session, isKnown) in [("s-1", true), ("s-2", true), ("s-3", false)] {

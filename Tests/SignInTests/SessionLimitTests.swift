@@ -228,7 +228,7 @@ struct SessionLimitTests {
 
     /// Every client has been deleted.
     private struct NoClients: ClientDirectory {
-        func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool { false }
+        func hasExisted(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool { false }
         func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool { false }
     }
 

@@ -28,24 +28,24 @@ struct AppNamingTests {
     ]
 
     private func document(_ path: String, on host: String) async throws -> JSONValue? {
-        let endpoints = AppNamingEndpoints(ClientRegistry(Self.clients)).endpoints
+        let endpoints = AppLinkEndpoints(ClientRegistry(Self.clients)).endpoints
         let endpoint = try #require(endpoints.first { $0.path == path })
         return JSONText.decode(await WireRequest("GET", path, on: host).answer(of: endpoint).body)
     }
 
     @Test("Apple learns of each host the apps of clients with callbacks there, and the paths of these alone")
     func apple() async throws {
-        let one = try await self.document(AppNamingEndpoints.applePath, on: "one.example.com")
+        let one = try await self.document(AppLinkEndpoints.applePath, on: "one.example.com")
         let (a, b): (JSONValue, JSONValue) = ("ABCDE12345.com.example.a", "ABCDE12345.com.example.b")
         let details: JSONValue = [
             ["appIDs": [a, b], "components": [["/": "/a"], ["/": "/"]]],
             ["appIDs": [b], "components": [["/": "/b"]]],
         ]
         #expect(one == ["applinks": ["details": details], "webcredentials": ["apps": [a, b]]])
-        let two = try await self.document(AppNamingEndpoints.applePath, on: "two.example.com")
+        let two = try await self.document(AppLinkEndpoints.applePath, on: "two.example.com")
         let only: JSONValue = [["appIDs": [b], "components": [["/": "/"]]]]
         #expect(two == ["applinks": ["details": only], "webcredentials": ["apps": [b]]])
-        let other = try await self.document(AppNamingEndpoints.applePath, on: "other.example.com")
+        let other = try await self.document(AppLinkEndpoints.applePath, on: "other.example.com")
         #expect(other == ["applinks": ["details": []], "webcredentials": ["apps": []]])
     }
 
@@ -58,18 +58,18 @@ struct AppNamingTests {
             ],
         ]
         for host in ["one.example.com", "two.example.com"] {
-            #expect(try await self.document(AppNamingEndpoints.androidPath, on: host) == [statement])
+            #expect(try await self.document(AppLinkEndpoints.androidPath, on: host) == [statement])
         }
-        #expect(try await self.document(AppNamingEndpoints.androidPath, on: "other.example.com") == [])
+        #expect(try await self.document(AppLinkEndpoints.androidPath, on: "other.example.com") == [])
     }
 
     @Test("They are read by GET and HEAD alone, as JSON that caches may keep, on hosts that name apps")
     func shape() async {
-        let endpoints = AppNamingEndpoints(ClientRegistry(Self.clients)).endpoints
-        #expect(endpoints.map(\.path) == [AppNamingEndpoints.applePath, AppNamingEndpoints.androidPath])
+        let endpoints = AppLinkEndpoints(ClientRegistry(Self.clients)).endpoints
+        #expect(endpoints.map(\.path) == [AppLinkEndpoints.applePath, AppLinkEndpoints.androidPath])
         for endpoint in endpoints {
             #expect(endpoint.methods == ["GET", "HEAD"])
-            if case .appNamingHosts = endpoint.scope {} else { Issue.record("\(endpoint.path) on other hosts") }
+            if case .appLinkHosts = endpoint.scope {} else { Issue.record("\(endpoint.path) on other hosts") }
             let answer = await WireRequest("GET", endpoint.path).answer(of: endpoint)
             let fields = Dictionary(uniqueKeysWithValues: answer.fields.map { ($0.name, $0.value) })
             #expect(answer.status == 200)

@@ -28,7 +28,7 @@ package final class ClientCertificate: Sendable {
     /// The maximum length of a serial number in digits. RFC 5280 4.1.2.2 allows 40.
     private static let longestSerial = 1024
     /// The maximum number of alternative names of the supported kinds.
-    package static let mostNames = 256
+    package static let maxNames = 256
 
     /// Reads a certificate; `nil` if the bytes are not exactly one certificate, a limit is exceeded, or the subject,
     /// issuer or list of alternative names is unreadable. Single invalid alternative names are left out.
@@ -58,7 +58,7 @@ package final class ClientCertificate: Sendable {
         var known: Set<CertificateName> = []
         for (kind, value) in all {
             guard let name = Self.name(kind, value), known.insert(name).inserted else { continue }
-            guard names.count < Self.mostNames else { return nil }
+            guard names.count < Self.maxNames else { return nil }
             names.append(name)
         }
         return names

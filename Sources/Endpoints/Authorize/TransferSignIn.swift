@@ -103,7 +103,7 @@ struct TransferSignIn: Sendable {
         guard let token = tokens.first else { return true }
         let goesOn: Bool
         if tokens.count > 1 {
-            self.turnAway(.handoffRepeated, .cookie, trial)
+            self.recordRejection(.handoffRepeated, .cookie, trial)
             goesOn = true
         } else {
             goesOn = await self.attempt(token, .cookie, &trial)
@@ -122,7 +122,7 @@ struct TransferSignIn: Sendable {
     /// - Returns: Whether the next token should be tried as well.
     private func attempt(_ token: Secret, _ transport: HandoffTransport, _ trial: inout Trial) async -> Bool {
         guard trial.client.takes(transport) else {
-            self.turnAway(.handoffMethodNotAllowed, transport, trial)
+            self.recordRejection(.handoffMethodNotAllowed, transport, trial)
             return true
         }
         let cookie = self.cookies.attempt(trial.request.cookieReach)
@@ -143,7 +143,7 @@ struct TransferSignIn: Sendable {
         case .alreadySignedIn, .renewed: return true
         case .unconfirmed:
             // There is no confirmation page here, so the user signs in.
-            self.turnAway(.handoffOtherAccount, transport, trial)
+            self.recordRejection(.handoffOtherAccount, transport, trial)
             trial.outcome.demandsSignIn = true
             return false
         case .refused(let reason, let endsExisting):
@@ -167,8 +167,8 @@ struct TransferSignIn: Sendable {
         }
     }
 
-    private func turnAway(_ reason: Reason, _ transport: HandoffTransport, _ trial: Trial) {
-        self.handoff.turnAway(reason, self.request(nil, transport, trial))
+    private func recordRejection(_ reason: Reason, _ transport: HandoffTransport, _ trial: Trial) {
+        self.handoff.recordRejection(reason, self.request(nil, transport, trial))
     }
 
     private func request(_ token: Secret?, _ transport: HandoffTransport, _ trial: Trial) -> HandoffRequest {
@@ -186,7 +186,7 @@ struct TransferSignIn: Sendable {
         )
         request.certificate = requester.certificate
         // The browser's own session is kept, unless it belongs to another user.
-        request.existingSuffices = false
+        request.mayKeepSession = false
         request.replacesExisting = false
         request.endsOtherUser = trial.endsOtherUser
         request.organization = trial.organization

@@ -15,7 +15,7 @@ struct KeptCookies: Sendable {
     let most: Int
 
     /// The maximum number of shortened cookies. The oldest ones are deleted.
-    private static let mostShort = 20
+    private static let maxShortened = 20
     /// The lifetime of a shortened cookie. It is long, because users often leave tabs alone for a while.
     private static let shortLifetime = Duration.seconds(3600)
     /// The maximum size of all cookies in bytes: half of a request's 16 KiB, because apps need cookies, too.
@@ -61,9 +61,9 @@ struct KeptCookies: Sendable {
         }
         short.sort { $0.kept.begunAt < $1.kept.begunAt }
         var shortSize = short.reduce(0) { $0 + $1.size }
-        while size + shortSize > Self.room || short.count > Self.mostShort, let first = short.first {
+        while size + shortSize > Self.room || short.count > Self.maxShortened, let first = short.first {
             // If it saves at least a quarter, a whole cookie is shortened before a short cookie is deleted.
-            if short.count <= Self.mostShort, let oldest = whole.first, let value = oldest.kept.shortened(),
+            if short.count <= Self.maxShortened, let oldest = whole.first, let value = oldest.kept.shortened(),
                 value.bytes.count * 4 <= oldest.size * 3
             {
                 shorten(whole.removeFirst(), to: value)

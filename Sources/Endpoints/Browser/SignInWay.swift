@@ -71,7 +71,7 @@ package struct SignInWays: Sendable {
     var only: SignInWay? { self.all.count == 1 ? self.all[0] : nil }
 
     /// Whether the only way is a provider's own pages, whose cookie is valid on every host.
-    package var areProvidersPages: Bool { if case .pages? = self.only?.kind { true } else { false } }
+    package var usesProviderPages: Bool { if case .pages? = self.only?.kind { true } else { false } }
 
     /// Returns the ways that `demand` allows. Returns all ways if it allows none, because a user may have changed the
     /// link. A route or client that requires a provider checks the session as well.

@@ -45,7 +45,7 @@ package struct AccessTokenSessions: Sendable {
         let proof = try await self.proofs.proof(of: request, for: token, boundTo: access.session.keyThumbprint)
         guard self.allows(scope, access.session) else { throw NotDone(.requireScopes) }
         var found: FoundSession? = FoundSession(key: access.key, session: access.session)
-        if let source = access.session.bornOf, source.kind == .session { found = try await sessions.living(source) }
+        if let source = access.session.sourceKey, source.kind == .session { found = try await sessions.living(source) }
         guard let found else { throw NotDone(.sessionUnknown) }
         return PresentedSession(found: found, isByAccessToken: true, fields: proof?.answerFields ?? [])
     }

@@ -47,7 +47,7 @@ extension NativeFlowEndpoints {
             on: request,
             flow: document.flow.id,
             returnTo: returnTo,
-            provider: self.settings.leadingNames.contains(provider) ? provider : nil
+            provider: self.settings.directChoices.contains(provider) ? provider : nil
         )
         guard request.method == "POST", Self.speaksJSON(request) else { return .seeOther(url) }
         return Herodot.browserNeeded(url, to: request)

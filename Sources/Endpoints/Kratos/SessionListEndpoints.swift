@@ -61,12 +61,12 @@ package struct SessionListEndpoints: Sendable {
 
     // MARK: List
 
-    private static let mostPerPage = 250
+    private static let maxPerPage = 250
 
     /// Answers `GET /sessions?page=&per_page=` with the user's other sessions. Pages begin with 1.
     private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let others = try await self.users.others(than: current)
-        let size = Self.number("per_page", request).map { min(max($0, 1), Self.mostPerPage) } ?? Self.mostPerPage
+        let size = Self.number("per_page", request).map { min(max($0, 1), Self.maxPerPage) } ?? Self.maxPerPage
         let page = max(Self.number("page", request) ?? 1, 1)
         let start = (page - 1).multipliedReportingOverflow(by: size)
         let shown = start.overflow ? [] : others.dropFirst(start.partialValue).prefix(size)

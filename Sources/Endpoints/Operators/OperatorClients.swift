@@ -58,7 +58,7 @@ package struct OperatorClients: Sendable {
                 outlivesClient: true,
                 envelope: ManagementAnswer.envelope,
                 mergesSlashes: true,
-                takesEscapes: true
+                allowsEscapedParameters: true
             ) { request in
                 await offLoop {
                     let id = request.pathParameter("id") ?? ""

@@ -91,7 +91,7 @@ package struct OperatorSessions: Sendable {
             methods: methods,
             scope: .everyHost,
             outlivesClient: true,
-            takesEscapes: true,
+            allowsEscapedParameters: true,
             answer: answer
         )
     }

@@ -60,7 +60,7 @@ package struct SCIMUsers: Sendable {
             outlivesClient: true,
             envelope: SCIMAnswer.envelope,
             mergesSlashes: true,
-            takesEscapes: true
+            allowsEscapedParameters: true
         ) { SCIMAnswer.typed(await answer($0)) }
     }
 

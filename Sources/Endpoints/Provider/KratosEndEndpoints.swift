@@ -12,12 +12,12 @@ import Vocabulary
 /// After a refusal, the gateway therefore asks Kratos about the token again.
 package struct KratosEndEndpoints: Sendable {
     private let kratos: KratosProvider
-    private let ends: PassedEnds
+    private let ends: ForwardedSignOuts
 
     /// - Parameter sessions: The sessions of users who sign in at Kratos.
     package init(kratos: KratosProvider, sessions: SessionService) {
         self.kratos = kratos
-        self.ends = PassedEnds(sessions: sessions, provider: kratos.name)
+        self.ends = ForwardedSignOuts(sessions: sessions, provider: kratos.name)
     }
 
     package var endpoints: [Endpoint] {

@@ -102,7 +102,7 @@ extension TokenRequester {
         if let text = try parameters.text(name) { texts.append(text) }
         var stated: IPAddress?
         for text in texts {
-            guard let address = IPAddress(text), address.isClients, stated == nil || stated == address else {
+            guard let address = IPAddress(text), address.canBeClient, stated == nil || stated == address else {
                 throw .invalidRequest("The \(name) must be one IP address.")
             }
             stated = address

@@ -11,7 +11,7 @@ package struct TokenLimits: Sendable {
     /// loop. It is high, because many users share the address of a carrier or server.
     private static let perClient = Self.perClient(isAwaited: false)
     /// The limit of requests that failed to authenticate as the client they name. It is shared by all gateways.
-    private static let perClaim = Self.perClient(isAwaited: true)
+    private static let perUnprovenClient = Self.perClient(isAwaited: true)
     /// The limit of one address key for requests that name no client. It applies before the token is looked up.
     private static let perAddress = RateLimit(
         "token.address",
@@ -40,7 +40,7 @@ package struct TokenLimits: Sendable {
     ///
     /// - Parameter isProven: True if the client authenticated.
     func check(_ claimedID: String, isProven: Bool, from address: IPAddress) async throws(OAuthError) {
-        let limit = isProven ? Self.perClient : Self.perClaim
+        let limit = isProven ? Self.perClient : Self.perUnprovenClient
         try await self.count(RateBucket(limit, Self.key(address), Array(claimedID.utf8)))
     }
 

@@ -133,7 +133,7 @@ package struct AuditEvent: Sendable {
         case transferTokenReplayed = "transfer_token.replayed"
 
         /// True if any client can cause the event without limit.
-        var isOfStrangers: Bool {
+        var canBeCausedByAnyone: Bool {
             switch self {
             case .authorizationRefused, .bindingMismatch, .hostTicketRefused, .operatorRefused, .sessionDenied,
                 .signInFailed, .tokenRefused:

@@ -34,7 +34,7 @@ package struct AuditStream: Sendable {
         var line = LineBuffer(capacity: 1024)
         Self.write(event, self.clock.now(), to: &line)
         let bytes = line.bytes
-        let spared = event.kind.isOfStrangers ? queue.capacity / 2 : 0
+        let spared = event.kind.canBeCausedByAnyone ? queue.capacity / 2 : 0
         return queue.append(bytes, sparing: spared) == bytes.count || self.whenFull == .drop
     }
 

@@ -28,7 +28,7 @@ package struct SpanPattern {
 
 /// What all spans of one pattern have in common. Used as a cache key.
 @usableFromInline
-package struct SpanLikeness {
+package struct SpanPatternKey {
     /// The numbers of two runs (`SpanRun.number`); 0 for no run.
     @usableFromInline let first: UInt64
     @usableFromInline let second: UInt64
@@ -62,7 +62,7 @@ package struct SpanLikeness {
 package final class SpanPatterns {
     @usableFromInline
     struct Kept {
-        @usableFromInline var likeness: SpanLikeness
+        @usableFromInline var likeness: SpanPatternKey
         @usableFromInline var pattern: SpanPattern
     }
 
@@ -83,7 +83,7 @@ package final class SpanPatterns {
             sessionAt: 0,
             textCount: 0
         )
-        self.kept.initialize(repeating: Kept(likeness: SpanLikeness(0, traits: 0), pattern: none), count: Self.count)
+        self.kept.initialize(repeating: Kept(likeness: SpanPatternKey(0, traits: 0), pattern: none), count: Self.count)
         self.buffers = Array(repeating: nil, count: Self.count)
     }
 
@@ -93,7 +93,7 @@ package final class SpanPatterns {
 
     /// Returns the cached pattern; `nil` if there is none. A pattern is valid until `make` is called.
     @inlinable @inline(__always)
-    package func find(_ likeness: SpanLikeness) -> SpanPattern? {
+    package func find(_ likeness: SpanPatternKey) -> SpanPattern? {
         let kept = self.kept + likeness.place
         return kept.pointee.likeness == likeness ? kept.pointee.pattern : nil
     }
@@ -107,7 +107,7 @@ package final class SpanPatterns {
     ///   - write: Writes all other attributes, and returns the number of text bytes in the last one.
     @inline(never)
     package func make(
-        _ likeness: SpanLikeness,
+        _ likeness: SpanPatternKey,
         _ head: SpanHead,
         hasStatus: Bool,
         hasSession: Bool = false,

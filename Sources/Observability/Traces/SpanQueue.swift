@@ -133,13 +133,13 @@ package final class SpanQueue: Sendable {
         self.state.withLock { state in
             state.losses[loss, default: 0] += UInt64(lost)
             state.sent += UInt64(spans - lost)
-            state.spare.append(contentsOf: buffers.prefix(max(0, self.mostSpare - state.spare.count)))
+            state.spare.append(contentsOf: buffers.prefix(max(0, self.maxSpare - state.spare.count)))
         }
     }
 
     /// The maximum number of empty buffers to keep: enough for one batch that is being sent and one that is being
     /// written.
-    private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
+    private var maxSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
 
     /// Rejects further spans. Waiting spans are counted as lost.
     package func close() {

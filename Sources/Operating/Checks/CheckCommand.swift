@@ -225,7 +225,7 @@ struct CheckCommand: WiredCommand {
         if !route.require.isEmpty { words.append("require {\(route.require.written)}") }
         words.append("-> \(route.upstream ?? "no app: only for checks of other proxies")")
         if route.handoff, let client = route.client { words.append("handoff as \(client)") }
-        if route.leavesHandoffToApp { words.append("handoff left to the app") }
+        if route.passesHandoffToApp { words.append("handoff left to the app") }
         if route.name != host.publicURL.authority + route.path { words.append("(\(route.name))") }
         return words.joined(separator: "  ")
     }

@@ -61,7 +61,7 @@ package struct Draft {
             let fix =
                 switch scope {
                 case .everyHost: "remove the route, or give the app other paths"
-                case .appNamingHosts: "remove the route, or well_known: true"
+                case .appLinkHosts: "remove the route, or well_known: true"
                 case .endpointHosts, .hostsWith: self.wayBack(from: self.takers(of: host.settings))
                 }
             return
@@ -77,8 +77,8 @@ package struct Draft {
         var findings: [String] = []
         for (index, client) in self.settings.clients.enumerated() where client.isNativeApp {
             let platforms = [
-                (AppNamingEndpoints.applePath, !client.iosAppIDs.isEmpty || client.androidApps.isEmpty),
-                (AppNamingEndpoints.androidPath, !client.androidApps.isEmpty || client.iosAppIDs.isEmpty),
+                (AppLinkEndpoints.applePath, !client.iosAppIDs.isEmpty || client.androidApps.isEmpty),
+                (AppLinkEndpoints.androidPath, !client.androidApps.isEmpty || client.iosAppIDs.isEmpty),
             ]
             let closed = platforms.filter { $0.1 && host.demandsSession(for: $0.0) }.map(\.0)
             guard client.hasCallback(on: host.settings, among: self.settings.hosts), !closed.isEmpty else {

@@ -253,7 +253,7 @@ struct ExplainCommand: WiredCommand {
         if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
             request.headers.append("Authorization: Bearer \(bearer)")
         } else if let assumed {
-            let reach: CookieReach = self.url?.lowercased().hasPrefix("https:") == true ? .site : .plain
+            let reach: CookieScope = self.url?.lowercased().hasPrefix("https:") == true ? .site : .plain
             let cookie = SessionCookie(name: settings.session.cookieName, reach: host?.settings.cookieReach ?? reach)
             request.add(cookie: "\(cookie.name)=\(assumed.token)")
         }

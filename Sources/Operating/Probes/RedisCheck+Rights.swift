@@ -11,10 +11,10 @@ extension RedisCheck {
                 lacks.finding.map { self.error(endpoint, "commands", $0) }
                     ?? self.ok(endpoint, "commands", "all \(lacks.triedCount) are allowed")
             ]
-            for courtesy in RedisNeeds.Courtesy.allCases {
-                guard let rules = lacks.courtesies[courtesy] else { continue }
-                let finding = "\(courtesy.loss): ACL SETUSER \(lacks.user) \(rules.joined(separator: " "))"
-                verdicts.append(.warning("\(endpoint) \(courtesy.rawValue)", finding))
+            for optionalUse in RedisNeeds.OptionalUse.allCases {
+                guard let rules = lacks.courtesies[optionalUse] else { continue }
+                let finding = "\(optionalUse.loss): ACL SETUSER \(lacks.user) \(rules.joined(separator: " "))"
+                verdicts.append(.warning("\(endpoint) \(optionalUse.rawValue)", finding))
             }
             return verdicts
                 + (lacks.writeRefusal.map { [self.error(endpoint, "writes", RedisMessages.refusal($0))] } ?? [])
@@ -40,7 +40,7 @@ extension RedisCheck {
     }
 }
 
-extension RedisNeeds.Courtesy {
+extension RedisNeeds.OptionalUse {
     /// What does not work if the commands are denied.
     fileprivate var loss: String {
         switch self {
@@ -60,7 +60,7 @@ struct RedisLacks {
     /// The ACL rules that grant the missing rights.
     private(set) var rules: [String] = []
     /// The ACL rules that grant missing rights without which the gateway still works.
-    private(set) var courtesies: [RedisNeeds.Courtesy: [String]] = [:]
+    private(set) var courtesies: [RedisNeeds.OptionalUse: [String]] = [:]
     private var commands: [String] = []
     private var unknown: [String] = []
     private var untouchable: [String] = []
@@ -76,8 +76,8 @@ struct RedisLacks {
             if reply.isUnknownCommand {
                 self.unknown.append(need.name.replacing("|", with: " ").uppercased())
             } else if reply.denial == .command {
-                if let courtesy = need.courtesy {
-                    self.courtesies[courtesy, default: []].append("+\(need.name)")
+                if let optionalUse = need.optionalUse {
+                    self.courtesies[optionalUse, default: []].append("+\(need.name)")
                 } else {
                     self.commands.append("+\(need.name)")
                 }

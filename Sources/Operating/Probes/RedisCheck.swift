@@ -73,7 +73,7 @@ package struct RedisCheck: Sendable {
     package struct MissingRights: Sendable {
         /// Errors about rights that the gateway needs.
         package var needed: [Verdict] = []
-        /// True if a right is missing without which the gateway still works (`RedisNeeds.Courtesy`).
+        /// True if a right is missing without which the gateway still works (`RedisNeeds.OptionalUse`).
         package var lacksCourtesy = false
     }
 

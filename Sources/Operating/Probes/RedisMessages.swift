@@ -60,7 +60,7 @@ package enum RedisMessages {
     }
 
     /// Warns about gateways that share no secret with this gateway; `nil` if there are none.
-    package static func strangers(_ strangers: SecretRegister.Strangers) -> String? {
+    package static func strangers(_ strangers: SecretRegister.OtherSecretCounts) -> String? {
         if strangers.earlier > 0 {
             return
                 "\(strangers.earlier) gateways that joined this Redis earlier have none of this gateway's secrets: "

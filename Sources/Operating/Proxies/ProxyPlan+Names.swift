@@ -23,7 +23,7 @@ extension ProxyPlan {
             identity.preset = preset
             return IdentityProfile(identity).fields.map(\.name)
         }
-        let names = self.managed.names + ManagedNames.believed + self.overrides
+        let names = self.managed.names + ManagedNames.wellKnown + self.overrides
         let all = Set((names + presets + [AssertionSigner.field]).map { $0.lowercased() })
         return all.subtracting(self.fields.map { $0.lowercased() }).subtracting(Self.forwarded).sorted()
     }

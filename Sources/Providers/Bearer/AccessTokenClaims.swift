@@ -8,7 +8,7 @@ struct AccessTokenClaims: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     static let leeway = Duration.seconds(60)
     /// The maximum number of stored scopes.
-    private static let mostScopes = 256
+    private static let maxScopes = 256
     private static let longestName = 256
 
     /// The requirements for a token.
@@ -112,7 +112,7 @@ struct AccessTokenClaims: Sendable {
         for var text in claims.texts(at: ["scope"]) + claims.texts(at: ["scp"]) {
             // Bytes are split faster than characters.
             text.withUTF8 { bytes in
-                for part in bytes.split(separator: UInt8(ascii: " ")) where scopes.count < Self.mostScopes {
+                for part in bytes.split(separator: UInt8(ascii: " ")) where scopes.count < Self.maxScopes {
                     let scope = String(decoding: part, as: UTF8.self)
                     if scope.isPlain(upTo: Self.longestName) && !scopes.contains(scope) { scopes.append(scope) }
                 }

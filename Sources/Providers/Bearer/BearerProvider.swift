@@ -61,7 +61,7 @@ package struct BearerProvider: TokenProvider {
             }
             return self.judge(verified)
         } catch {
-            // `unsought`: the key is unknown, but the keys were fetched within the last half minute. The token is
+            // `keyFetchDenied`: the key is unknown, but the keys were fetched within the last half minute. The token is
             // rejected, because issuers publish a key before they use it, and anybody can invent a key id.
             return .unknown(.credentialInvalidToken)
         }

@@ -10,7 +10,7 @@ package final class ClaimsMapping: Sendable {
     private static let largestTrait = 16_384
     private static let largestTraits = 32_768
     /// The maximum number of stored authentication methods.
-    private static let mostMethods = 16
+    private static let maxMethods = 16
     private static let longestMethod = 64
 
     private let settings: ClaimSettings
@@ -137,7 +137,7 @@ package final class ClaimsMapping: Sendable {
     /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if there are none.
     package func methods(_ claims: UserClaims, fallback: String) -> [String] {
         let methods = claims.texts(at: ["amr"]).filter { $0.isPlain(upTo: Self.longestMethod) }
-        return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.mostMethods))
+        return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.maxMethods))
     }
 }
 

@@ -54,7 +54,7 @@ extension KratosProvider {
     }
 
     /// The maximum number of pages of a user's sessions that are read within `listTimeLimit`.
-    private static let mostPages = 4
+    private static let maxPages = 4
     private static let listTimeLimit = Duration.seconds(2)
     /// The maximum size of a page in bytes: 250 sessions with their users.
     private static let pageLimit = 2_097_152
@@ -64,7 +64,7 @@ extension KratosProvider {
         var ids: Set<String> = []
         let clock = ContinuousClock()
         let deadline = clock.now + Self.listTimeLimit
-        for page in 1...Self.mostPages {
+        for page in 1...Self.maxPages {
             let left = clock.now.duration(to: deadline)
             guard left > .zero else { break }
             // Kratos numbers pages from 1, with up to 250 sessions on each.

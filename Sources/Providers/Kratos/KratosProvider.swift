@@ -7,7 +7,7 @@ package import Vocabulary
 /// Verifies the session tokens and session cookies of Ory Kratos with `/sessions/whoami` of its public API.
 package final class KratosProvider: TokenProvider {
     /// The maximum number of concurrent calls that verify sessions.
-    private static let mostCalls = 256
+    private static let maxCalls = 256
     /// The maximum size of an answer in bytes.
     static let bodyLimit = 65_536
     /// The time limit of a call. Kratos answers in milliseconds, and requests wait for it.
@@ -55,7 +55,7 @@ package final class KratosProvider: TokenProvider {
         self.cookieName = settings.cookieName
         self.staleLifetime = settings.staleLifetime
         self.answers = KratosAnswer(cacheLifetime: settings.cacheLifetime, names: settings.names)
-        self.verdicts = SharedQuestions(most: Self.mostCalls, clock: clock) { verdict in
+        self.verdicts = SharedQuestions(most: Self.maxCalls, clock: clock) { verdict in
             if case .known = verdict { true } else { false }
         }
         self.readiness = SharedQuestions(most: 1, clock: clock)

@@ -76,6 +76,6 @@ extension ProviderFault {
     /// Creates the fault of a signature. If the key may be new but cannot be fetched now, the fault is an outage, so
     /// the caller can retry.
     init(_ error: JOSEError) {
-        self.init(error.detail, isOutage: error.kind == .unsought)
+        self.init(error.detail, isOutage: error.kind == .keyFetchDenied)
     }
 }

@@ -84,5 +84,5 @@ package struct SocialArtefact: Sendable, Hashable {
     }
 
     /// Returns whether the artefact may have been presented before the store began to remember ids.
-    package func mayPrecede(_ memory: OnceMemory) -> Bool { self.issuedAt.map(memory.mayFollow) ?? false }
+    package func mayPredate(_ memory: OnceMemory) -> Bool { self.issuedAt.map(memory.mayFollow) ?? false }
 }

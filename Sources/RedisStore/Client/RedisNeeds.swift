@@ -8,17 +8,17 @@ package enum RedisNeeds {
         /// The harmless form of the command. Every reply except `NOPERM` shows that the command is allowed.
         package let trial: RedisCommand
         /// The purpose of an optional command; `nil` if the command is required.
-        package let courtesy: Courtesy?
+        package let optionalUse: OptionalUse?
 
-        init(_ name: String, _ trial: RedisCommand, for courtesy: Courtesy? = nil) {
+        init(_ name: String, _ trial: RedisCommand, for optionalUse: OptionalUse? = nil) {
             self.name = name
             self.trial = trial
-            self.courtesy = courtesy
+            self.optionalUse = optionalUse
         }
     }
 
     /// The purpose of an optional command. Only operators notice if the command is denied.
-    package enum Courtesy: String, Sendable, CaseIterable {
+    package enum OptionalUse: String, Sendable, CaseIterable {
         /// Connections have a name in `CLIENT LIST`.
         case name
         /// Operators can find all sessions, not only the sessions of a given user or address.

@@ -15,7 +15,7 @@ final class RedisNode {
     /// The time until which confirmations are requested even without replicas.
     private var retainedUntil: NIODeadline?
     /// The time until which durable writes are rejected.
-    private var heldUntil = NIODeadline.uptimeNanoseconds(0)
+    private var durableWritesRejectedUntil = NIODeadline.uptimeNanoseconds(0)
     private var isShutDown = false
 
     /// The time for which confirmations are still requested after a primary has lost its replicas. A replica that is
@@ -70,7 +70,9 @@ final class RedisNode {
         deadline: NIODeadline,
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
-        if call.script.isDurable, self.heldUntil > .now() { return receiver(.failure(.notSent(.replaced))) }
+        if call.script.isDurable, self.durableWritesRejectedUntil > .now() {
+            return receiver(.failure(.notSent(.replaced)))
+        }
         let received: RedisConnectionHandler.Receiver = { [router, endpoint] result in
             if case .success(.error(let error)) = result, let refusal = error.writeRefusal {
                 router.client?.writeRefused(endpoint, refusal)
@@ -105,7 +107,7 @@ final class RedisNode {
     /// Rejects durable writes while another server is being made the primary, because the new primary may not get them.
     /// If `isHeld` is false, the promotion was given up, and writes are accepted again.
     func hold(_ isHeld: Bool) {
-        self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
+        self.durableWritesRejectedUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }
 
     /// Adopts the facts that the server reported over a new connection.

@@ -155,7 +155,7 @@ final class RedisRouter {
     private typealias Step = (RedisNode, _ asking: Bool, NIODeadline, @escaping RedisConnectionHandler.Receiver) -> Void
 
     /// A command or script on its way to the node that serves its key.
-    private struct Errand {
+    private struct PendingCall {
         let key: ArraySlice<UInt8>?
         let deadline: NIODeadline
         let step: Step
@@ -187,12 +187,12 @@ final class RedisRouter {
         }
         let deadline = node.newDeadline
         guard self.connector.configuration.isCluster else { return step(node, false, deadline, receiver) }
-        self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
+        self.send(PendingCall(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
     /// Sends a command, and sends it again to the node that a redirection names. Redis has not executed a redirected
     /// command.
-    private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
+    private func send(_ errand: PendingCall, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in
             guard case .success(.error(let error)) = result else { return errand.receiver(result) }

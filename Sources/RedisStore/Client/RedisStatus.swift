@@ -56,7 +56,7 @@ package enum RedisEvent: Sendable, Hashable {
     /// The primary serves reads but refuses writes. Reported once per reason, not per command.
     case writesRefused(RedisEndpoint, RedisServerError)
     /// The primary accepts writes again.
-    case writesTaken(RedisEndpoint)
+    case writesAccepted(RedisEndpoint)
     /// A new reign has begun, usually by a failover or restart. Single-use tokens from before it are rejected.
     case primaryChanged(RedisEndpoint)
     /// The primaries, or the slots that they serve, have changed, or a cluster's are first known.

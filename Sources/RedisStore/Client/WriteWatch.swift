@@ -113,7 +113,7 @@ final class WriteWatch: Sendable {
             if let refusal = error.writeRefusal { self.refused(endpoint, refusal) }
         case .success:
             let wasTold = self.state.withLock { $0.refusals.removeValue(forKey: endpoint)?.isTold == true }
-            if wasTold { self.notify(.writesTaken(endpoint)) }
+            if wasTold { self.notify(.writesAccepted(endpoint)) }
         }
     }
 }

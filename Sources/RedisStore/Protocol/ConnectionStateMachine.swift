@@ -110,7 +110,7 @@ package struct ConnectionStateMachine<Handle> {
         }
         switch pending.expected {
         case .handshake(let isRequired):
-            if case .error(let error) = reply, isRequired || error.isFarewell {
+            if case .error(let error) = reply, isRequired || error.closesConnection {
                 return .close(self.end(.closed, refusal: error))
             }
             guard case .handshaking = self.phase, self.queue.isEmpty else {
@@ -167,7 +167,7 @@ package struct ConnectionStateMachine<Handle> {
         switch error.code {
         case "READONLY", "NOAUTH": true
         case "MOVED", "ASK": !self.followsRedirects
-        default: error.isFarewell
+        default: error.closesConnection
         }
     }
 

@@ -1,7 +1,8 @@
 /// A command that is sent on a new connection before anything else.
 package struct HandshakeStep: Sendable, Hashable {
     package let command: RedisCommand
-    /// True if every error reply ends the connection. Otherwise, only a farewell does (`RedisServerError.isFarewell`).
+    /// True if every error reply ends the connection. Otherwise, only a farewell does
+    /// (`RedisServerError.closesConnection`).
     package let isRequired: Bool
 
     package init(_ command: RedisCommand, isRequired: Bool = true) {

@@ -53,7 +53,7 @@ package struct RedisServerError: Error, Sendable, Hashable {
 
     /// True if the server sends this error unasked and closes the connection: in protected mode, or if `maxclients` is
     /// reached. It arrives instead of the answer to the first command.
-    package var isFarewell: Bool {
+    package var closesConnection: Bool {
         self.code == "DENIED" || self.code == "ERR" && self.message.utf8.contains("max number of clients".utf8)
     }
 

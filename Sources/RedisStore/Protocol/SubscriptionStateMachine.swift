@@ -189,7 +189,7 @@ package struct SubscriptionStateMachine {
 
     private mutating func answered(_ steps: ArraySlice<Step>, _ reply: RedisReply) -> Action {
         guard let step = steps.first else { return self.close(.protocolError(.unsolicited)) }
-        if case .error(let error) = reply, step.isRequired || error.isFarewell {
+        if case .error(let error) = reply, step.isRequired || error.closesConnection {
             return self.close(.closed, refusal: error)
         }
         if case .role = step, RedisFacts(reply)?.isPrimary != true { return self.close(.closed) }

@@ -7,14 +7,14 @@ package import Vocabulary
 /// data on disk, may bring the ended records back. Thread-safe.
 ///
 /// An end is kept for at least `span`, in generations that are dropped as a whole. A full generation is followed by the
-/// next one. Beyond `mostGenerations`, the oldest is dropped early. If a primary's reign begins within `span` of this
+/// next one. Beyond `maxGenerations`, the oldest is dropped early. If a primary's reign begins within `span` of this
 /// drop, records older than the last dropped end are treated as ended.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
     /// The maximum number of ends in a generation, of about 110 bytes each. Growing a larger set would block the loop.
     package static let capacity = 131_072
     /// The maximum number of generations. The closed generations can hold 582 ends per second for `span`.
-    package static let mostGenerations = 5
+    package static let maxGenerations = 5
     /// The time after a generation was closed during which a repeated end is not stored again. Redis reports an end
     /// when its key is written, and again when the key expires (`RedisStore.margin`).
     private static let repetition = Duration.seconds(30)
@@ -99,7 +99,7 @@ package final class EndingMemory: Sendable {
                 self.current.closed = (now, time)
                 self.former.append(self.current)
             }
-            if self.former.count >= EndingMemory.mostGenerations {
+            if self.former.count >= EndingMemory.maxGenerations {
                 self.forgotten = self.former.removeFirst().closed.map { (at: now, before: $0.time) }
             }
             self.current = Generation(began: now)

@@ -150,13 +150,13 @@ extension RedisStore {
     }
 
     /// The maximum number of logs (the latest ones) from which a sample is drawn, because each log costs a command.
-    private static let mostLogs = 2048
+    private static let maxLogs = 2048
 
     package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {
         let lists = self.hourLists
         return EventLoopFuture.whenAllSucceed(lists.map { self.hours(in: $0, on: loop) }, on: loop).flatMap { hours in
             let logs = hours.enumerated().flatMap { number, hours in hours.map { self.logs(of: $0)[number] } }
-            let lengths = logs.prefix(Self.mostLogs).map { self.length(of: $0, on: loop) }
+            let lengths = logs.prefix(Self.maxLogs).map { self.length(of: $0, on: loop) }
             return EventLoopFuture.whenAllSucceed(lengths, on: loop)
         }.flatMap { logs in
             self.sample(of: logs.filter { $0.length > 0 }, on: loop)

@@ -124,7 +124,7 @@ extension RedisStore {
         reaching reach: @escaping @Sendable (Session) -> EndReach,
         on loop: any EventLoop
     ) -> EventLoopFuture<PresentedEnd> {
-        self.end(presented: key, reaching: reach, tries: Self.mostLooks, on: loop)
+        self.end(presented: key, reaching: reach, tries: Self.maxLooks, on: loop)
     }
 
     private func end(
@@ -158,7 +158,7 @@ extension RedisStore {
     }
 
     /// The maximum number of reads of a session that is to be ended.
-    private static let mostLooks = 3
+    private static let maxLooks = 3
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let names = self.names(of: subject)

@@ -16,7 +16,7 @@ package struct SecretRegister: Sendable, Equatable {
     }
 
     /// The numbers of gateways that share no secret with this gateway.
-    package struct Strangers: Sendable, Equatable {
+    package struct OtherSecretCounts: Sendable, Equatable {
         /// The number of strangers that were registered before this gateway. If this is not 0, this gateway has the
         /// wrong secret.
         package let earlier: Int
@@ -46,11 +46,11 @@ package struct SecretRegister: Sendable, Equatable {
 
     /// Returns the numbers of gateways that share no secret with the gateway `id`; `nil` if that gateway is not
     /// registered. During a rotation, the secrets overlap, so both numbers are 0.
-    package func strangers(to id: String) -> Strangers? {
+    package func strangers(to id: String) -> OtherSecretCounts? {
         guard let own = self.entries.first(where: { $0.id == id }) else { return nil }
         let others = self.entries.filter { $0.id != id && $0.fingerprints.isDisjoint(with: own.fingerprints) }
         let earlier = others.count { ($0.since, $0.id) < (own.since, own.id) }
-        return Strangers(earlier: earlier, later: others.count - earlier)
+        return OtherSecretCounts(earlier: earlier, later: others.count - earlier)
     }
 
     /// Returns the fingerprints of secrets, separated by commas. They reveal nothing, and are the same at all gateways.

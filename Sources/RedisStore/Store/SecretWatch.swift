@@ -14,21 +14,21 @@ package final class SecretWatch: Sendable {
     private static let lifetime = Duration.seconds(30)
 
     private struct State {
-        var strangers = SecretRegister.Strangers(earlier: 0, later: 0)
+        var strangers = SecretRegister.OtherSecretCounts(earlier: 0, later: 0)
         var task: Task<Void, Never>?
     }
 
     private let client: RedisClient
     private let fingerprints: String
     private let id = Base64URL.encode(Random.bytes(9))
-    private let changed: @Sendable (SecretRegister.Strangers) -> Void
+    private let changed: @Sendable (SecretRegister.OtherSecretCounts) -> Void
     private let state = Mutex(State())
 
     /// - Parameter changed: Called when the numbers of gateways with other secrets have changed.
     package init(
         client: RedisClient,
         secrets: SecretRing,
-        changed: @escaping @Sendable (SecretRegister.Strangers) -> Void
+        changed: @escaping @Sendable (SecretRegister.OtherSecretCounts) -> Void
     ) {
         self.client = client
         self.fingerprints = SecretRegister.fingerprints(of: secrets)
@@ -36,7 +36,7 @@ package final class SecretWatch: Sendable {
     }
 
     /// The numbers of gateways with other secrets, when last read.
-    package var strangers: SecretRegister.Strangers { self.state.withLock { $0.strangers } }
+    package var strangers: SecretRegister.OtherSecretCounts { self.state.withLock { $0.strangers } }
 
     /// Registers the gateway, and renews its entry in the background. Waits for the first answer or failure.
     package func start() async {

@@ -33,7 +33,7 @@ struct GrantedFields {
         profile.fields.append(identity, to: &lines, emptyOnes: form.hasEmptyFields)
         if form.isOAuth2Proxy, let own = profile.oauth2Proxy {
             let rendered = try permit.session.map { session throws(IdentityRefusal) in
-                try own.profile.render(session.session, otherwise: permit.route.encodesOtherwise)
+                try own.profile.render(session.session, otherwise: permit.route.usesOtherEncoding)
             }
             let shown = rendered.map { IdentityLines(session: $0, assertion: nil) }
             own.fields.append(shown, to: &lines, emptyOnes: form.hasEmptyFields)
@@ -62,7 +62,7 @@ struct GrantedFields {
     ///   - names: The names of the gateway's cookies and query parameter.
     static func detour(
         bringsToken: Bool,
-        bringsSession: Bool,
+        setsSession: Bool,
         _ head: RequestHead,
         _ base: Bytes,
         _ host: HostEntry,
@@ -79,7 +79,7 @@ struct GrantedFields {
             let target = head.target(in: base, without: names.parameter)
             return .redirect(to: host.publicURL.description + target, status: status)
         }
-        guard bringsSession, !profile.settings.cookiesOnSuccess else { return nil }
+        guard setsSession, !profile.settings.cookiesOnSuccess else { return nil }
         let target = String(decoding: head.target.bytes(in: base), as: UTF8.self)
         return .redirect(to: host.publicURL.description + target)
     }

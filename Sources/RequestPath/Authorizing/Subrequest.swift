@@ -64,7 +64,7 @@ package enum Subrequest {
                 writer.write("\r\n")
             }
             var isUpgrade = check.isWebSocketUpgrade
-            for index in 0..<check.fields.count where self.isClients(check.fields[index]) {
+            for index in 0..<check.fields.count where self.canBeClient(check.fields[index]) {
                 let line = check.fields[index]
                 if address != nil, line.role == .forwardedFor { continue }
                 writer.write(base + Int(line.lineStart), Int(line.lineEnd &- line.lineStart))
@@ -85,7 +85,7 @@ package enum Subrequest {
 
     /// True if the field belongs in the client's head: it neither describes the check nor was added by the proxy.
     /// The proxy's `X-Forwarded-For` and request id are kept, because the proxy is trusted.
-    private static func isClients(_ line: FieldLine) -> Bool {
+    private static func canBeClient(_ line: FieldLine) -> Bool {
         switch line.role {
         case .host, .contentLength, .transferEncoding: false
         case .forwardedFor, .requestID, .native, .userAddress: true

@@ -37,7 +37,7 @@ package struct HTTP1Message {
         self.keepsAlive = keepsAlive
         self.awaitsContinue = head.expectsContinue
         self.acceptsTrailers = head.acceptsTrailers
-        self.dropsTrailers = head.nominates
+        self.dropsTrailers = head.connectionListsFields
         self.asksForUpgrade = head.isWebSocketUpgrade
         self.isLast = !head.keepsAlive
     }

@@ -173,15 +173,15 @@ package final class OwnCookies: Sendable {
     /// - Parameters:
     ///   - dropsHandoff: True to remove handoff cookies. False on routes where they belong to the app.
     ///   - dropsProviders: True to remove the provider's session cookie. False on routes that do not judge the cookie.
-    package func forEachKept(
+    package func forEachForwardedRun(
         of field: Slice,
         _ base: Bytes,
         dropsHandoff: Bool,
-        dropsProviders: Bool,
+        dropsProviderCookie: Bool,
         _ keep: (Slice) -> Void
     ) {
         var position = field.start
-        var hasKept = false
+        var hasExisted = false
         while position < field.end {
             let pair = Self.pair(base, position, field.end)
             var isOurs = false
@@ -189,15 +189,15 @@ package final class OwnCookies: Sendable {
                 isOurs =
                     switch owner {
                     case .handoff: dropsHandoff
-                    case .provider: dropsProviders
+                    case .provider: dropsProviderCookie
                     case .session, .attempt, .handled, .companion: true
                     }
             }
             if !isOurs {
                 // The first kept pair has no separator before it. Later pairs keep their `; `.
-                let start = hasKept ? position - 1 : (position == field.start ? position : pair.first)
+                let start = hasExisted ? position - 1 : (position == field.start ? position : pair.first)
                 keep(Slice(start, pair.next - start))
-                hasKept = true
+                hasExisted = true
             }
             position = pair.next + 1
         }

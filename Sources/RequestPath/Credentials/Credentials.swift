@@ -65,7 +65,7 @@ package struct Credentials: Equatable {
                 credentials.confirmedToken = parts.confirmed
             }
         }
-        if !route.settings.leavesHandoffToApp, head.hasQuery {
+        if !route.settings.passesHandoffToApp, head.hasQuery {
             credentials.handoffParameter = parameter.find(in: head.query, base)
         }
         var hasExplicit = false

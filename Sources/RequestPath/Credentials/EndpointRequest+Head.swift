@@ -74,7 +74,7 @@ extension PassedOn {
             switch line.role {
             case .cookie:
                 if !kept.isEmpty { kept += "; " }
-                cookies.forEachKept(of: line.value, base, dropsHandoff: true, dropsProviders: false) {
+                cookies.forEachForwardedRun(of: line.value, base, dropsHandoff: true, dropsProviderCookie: false) {
                     kept += text($0)
                 }
             case .authorization: credentials.append(("authorization", text(line.value)))
@@ -111,12 +111,12 @@ extension PresentedCredentials {
     package init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         self.init()
         func secret(_ value: Slice) -> Secret { Secret(Array(value.bytes(in: base))) }
-        /// Returns the distinct values of a cookie, up to `mostSessionCookies`.
+        /// Returns the distinct values of a cookie, up to `maxSessionCookies`.
         func values(of owner: OwnCookies.Owner, in field: Slice) -> [Secret] {
             var values: [Secret] = []
             cookies.forEachValue(of: owner, in: field, base) { value in
                 let value = secret(value)
-                if values.count < Self.mostSessionCookies, !values.contains(value) { values.append(value) }
+                if values.count < Self.maxSessionCookies, !values.contains(value) { values.append(value) }
             }
             return values
         }
@@ -128,7 +128,7 @@ extension PresentedCredentials {
                 self.providerCookies = values(of: .provider, in: value)
                 self.handoff = HandoffCredentials(in: value, base, cookies)
                 cookies.forEachCompanion(in: value, base) { label, value in
-                    guard self.companions.count < Self.mostCompanions else { return }
+                    guard self.companions.count < Self.maxCompanions else { return }
                     let label = String(decoding: label.bytes(in: base), as: UTF8.self)
                     self.companions.append(CompanionCookie(label: label, value: secret(value)))
                 }

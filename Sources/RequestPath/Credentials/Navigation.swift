@@ -131,12 +131,12 @@ package enum CrossSite {
     package static func isSuspect(
         _ head: RequestHead,
         _ base: Bytes,
-        isMethodTold: Bool = true,
+        isMethodKnown: Bool = true,
         origin: [UInt8],
         trusted: [[UInt8]]
     ) -> Bool {
         let claimed = head.value(.origin, in: base)
-        if head.knownMethod.isSafe, !head.isWebSocketUpgrade, isMethodTold || claimed == nil { return false }
+        if head.knownMethod.isSafe, !head.isWebSocketUpgrade, isMethodKnown || claimed == nil { return false }
         if let claimed, trusted.contains(where: { WebOrigin.isSame(claimed, as: $0) }) { return false }
         if let site = head.value(.fetchSite, in: base) {
             return !(ByteClass.equal(site, "same-origin") || ByteClass.equal(site, "none"))

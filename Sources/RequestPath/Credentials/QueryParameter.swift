@@ -32,12 +32,12 @@ package struct HandoffParameter: Sendable {
     }
 
     /// Calls `keep`, in order, with each run of `query` outside the parameter, including separators.
-    package func forEachKept(of query: Slice, _ base: Bytes, _ keep: (Slice) -> Void) {
-        var hasKept = false
+    package func forEachForwardedRun(of query: Slice, _ base: Bytes, _ keep: (Slice) -> Void) {
+        var hasExisted = false
         self.forEachPair(of: query, base) { pair, value in
             guard value == nil else { return }
-            keep(hasKept ? Slice(pair.start - 1, pair.length + 1) : pair)
-            hasKept = true
+            keep(hasExisted ? Slice(pair.start - 1, pair.length + 1) : pair)
+            hasExisted = true
         }
     }
 

@@ -26,7 +26,7 @@ package enum StepUp {
         if session.origin != .transfer, now.since(session.authenticatedAt) < self.recent {
             // A provider that accepts demands ends an insufficient sign-in with a page (`signin.insufficient`). Other
             // providers would redirect back at once with an equal session.
-            guard provider.takesDemands, let aal = require.aal, session.aal < aal else { return false }
+            guard provider.enforcesRequestedAssurance, let aal = require.aal, session.aal < aal else { return false }
         }
         var renewed = session
         renewed.aal = provider.assurance(of: session.identity.idAtProvider) ?? session.aal
@@ -46,7 +46,7 @@ package enum StepUp {
         _ now: UnixTime
     ) -> SignInDemand {
         var demand = SignInDemand(providers: require.providers)
-        if let provider, provider.takesDemands {
+        if let provider, provider.enforcesRequestedAssurance {
             if let aal = require.aal, let best = provider.assurance(of: session?.identity.idAtProvider ?? ""),
                 best >= aal
             {

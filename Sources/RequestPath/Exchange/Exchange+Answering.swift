@@ -10,7 +10,7 @@ import Vocabulary
 extension Exchange {
     /// Sends an answer by the gateway and ends the exchange.
     func answer(_ answer: LocalAnswer) {
-        let answer = self.configuration.placing(self.inFormat(answer))
+        let answer = self.configuration.withPublicPath(self.inFormat(answer))
         let lines = self.record.extraLines + [self.record.crossOriginLines]
         if let check = self.check {
             self.checkResult = CheckResult(answer)

@@ -182,7 +182,7 @@ extension Exchange {
         }
         let detour = GrantedFields.detour(
             bringsToken: self.record.judge.credentials.handoffParameter != nil,
-            bringsSession: self.record.judge.findings.bringsSession,
+            setsSession: self.record.judge.findings.setsSession,
             given.head,
             given.base,
             host,

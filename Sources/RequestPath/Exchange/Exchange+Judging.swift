@@ -202,7 +202,7 @@ extension Exchange {
                 }
                 judging?.audit.emit(event.naming(known, on: self.record.host?.publicURL.authority))
             case .turnedAway(let reason, let request):
-                judging?.handoff.turnAway(reason, request)
+                judging?.handoff.recordRejection(reason, request)
             case .asked(let reason, let request):
                 judging?.handoff.ask(reason, request)
             case .strayForwarding(let field):

@@ -259,7 +259,7 @@ extension Exchange {
         var traits = Trait.of(.client, trace.method)
         if status > 0 { traits |= Trait.hasStatus }
         if hasURL { traits |= Trait.hasURL }
-        let likeness = SpanLikeness(server.use { $0.spanRun.number }, traits: traits)
+        let likeness = SpanPatternKey(server.use { $0.spanRun.number }, traits: traits)
         let pattern =
             tracer.patterns.find(likeness)
             ?? self.attemptPattern(likeness, traits, head, trace.method, server.counted, tracer)
@@ -279,7 +279,7 @@ extension Exchange {
 
     @inline(never)
     private func attemptPattern(
-        _ likeness: SpanLikeness,
+        _ likeness: SpanPatternKey,
         _ traits: UInt64,
         _ head: SpanHead,
         _ method: KnownMethod,
@@ -326,7 +326,7 @@ extension Exchange {
         let head = clock.head(of: trace, trace.span, below: trace.parent, .server, from: self.record.startedAt, to: end)
         let status = self.facts.hasBegunAnswer ? self.record.status : 0
         let traits = self.traits(trace, status)
-        let likeness = SpanLikeness(
+        let likeness = SpanPatternKey(
             self.record.pinnedRoute.map { route in route.use { $0.spanRun.number } } ?? 0,
             self.record.pinnedHost.map { host in host.use { $0.spanRun.number } } ?? 0,
             traits: traits
@@ -390,7 +390,7 @@ extension Exchange {
 
     @inline(never)
     private func requestPattern(
-        _ likeness: SpanLikeness,
+        _ likeness: SpanPatternKey,
         _ traits: UInt64,
         of trace: RequestTrace,
         _ tracer: Tracer

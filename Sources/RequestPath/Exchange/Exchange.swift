@@ -133,7 +133,7 @@ package final class Exchange {
                 let hasExpired = client.hasExpired(at: self.loop.wallNow)
                 self.record.judge.findings.certificate = hasExpired ? nil : client.certificate
                 self.record.judge.findings.isMisdirected =
-                    hasExpired || buffer.withUnsafeReadableBytes { !client.wasShown(head.authority, in: $0) }
+                    hasExpired || buffer.withUnsafeReadableBytes { !client.certificateCovers(head.authority, in: $0) }
             }
         case .checks:
             if !self.isBrowsers(head, buffer, by: configuration) { return self.beginCheck(&buffer, by: configuration) }

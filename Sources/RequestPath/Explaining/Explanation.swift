@@ -341,7 +341,7 @@ package struct Explanation: Sendable {
     ) {
         let detour = GrantedFields.detour(
             bringsToken: judge.credentials.handoffParameter != nil,
-            bringsSession: judge.findings.bringsSession,
+            setsSession: judge.findings.setsSession,
             given.head,
             given.base,
             host,

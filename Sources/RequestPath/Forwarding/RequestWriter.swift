@@ -96,7 +96,7 @@ package enum RequestWriter {
             (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.lines.count
             + (route.takesHostLine ? facts.host.use { $0.hostLine.count } : 0)
         var room = head.byteCount + lines + 384
-        if route.changesPath { room += OwnReferences.growth(head, base, on: route) }
+        if route.changesPath { room += AppReferences.growth(head, base, on: route) }
         if route.tellsAddress { room += route.room(forAddress: facts.address) }
         buffer.append(atMost: room) { writer in
             writer.write(base + head.method.start, head.method.length)
@@ -168,7 +168,7 @@ package enum RequestWriter {
         _ route: RouteEntry,
         _ parameter: HandoffParameter
     ) -> Bool {
-        guard let line = head.line(.referer), !route.settings.leavesHandoffToApp else { return false }
+        guard let line = head.line(.referer), !route.settings.passesHandoffToApp else { return false }
         return Self.endOfReferer(head.fields[line].value, base, parameter) != nil
     }
 
@@ -180,7 +180,7 @@ package enum RequestWriter {
         _ writer: inout ByteWriter
     ) {
         var mark: UInt8? = 0x3F
-        parameter.forEachKept(of: head.query, base) { kept in
+        parameter.forEachForwardedRun(of: head.query, base) { kept in
             if let byte = mark {
                 writer.write(byte)
                 mark = nil
@@ -228,7 +228,7 @@ package enum RequestWriter {
                     hasCookies = true
                 }
             case .referer:
-                if !drops, !route.settings.leavesHandoffToApp,
+                if !drops, !route.settings.passesHandoffToApp,
                     let end = Self.endOfReferer(line.value, base, names.parameter)
                 {
                     drops = true
@@ -253,7 +253,7 @@ package enum RequestWriter {
                 }
                 if isReference {
                     host.use {
-                        Self.writeReferences(of: line, base, OwnReferences(route, publicOrigin: $0.origin), &writer)
+                        Self.writeReferences(of: line, base, AppReferences(route, publicOrigin: $0.origin), &writer)
                     }
                 }
             }
@@ -266,7 +266,7 @@ package enum RequestWriter {
     private static func writeReferences(
         of line: FieldLine,
         _ base: Bytes,
-        _ references: OwnReferences?,
+        _ references: AppReferences?,
         _ writer: inout ByteWriter
     ) {
         let value = line.value.bytes(in: base)
@@ -294,7 +294,7 @@ package enum RequestWriter {
         head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
             || credentials.cookies.handled.isThere
             || credentials.cookies.hasCompanion
-            || (credentials.cookies.handoff.isThere && !route.settings.leavesHandoffToApp)
+            || (credentials.cookies.handoff.isThere && !route.settings.passesHandoffToApp)
             || (credentials.cookies.provider.isThere && !route.isPublic)
     }
 
@@ -326,11 +326,11 @@ package enum RequestWriter {
         for index in 0..<head.fields.count where head.fields[index].role == .cookie {
             let line = head.fields[index]
             var isFirst = true
-            cookies.forEachKept(
+            cookies.forEachForwardedRun(
                 of: line.value,
                 base,
-                dropsHandoff: !route.settings.leavesHandoffToApp,
-                dropsProviders: !route.isPublic
+                dropsHandoff: !route.settings.passesHandoffToApp,
+                dropsProviderCookie: !route.isPublic
             ) { kept in
                 if isEmpty {
                     writer.write(base + line.name.start, line.value.start - line.name.start)

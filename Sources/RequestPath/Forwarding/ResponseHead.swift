@@ -27,9 +27,9 @@ package final class ResponseHead {
     /// True if the fields announce content although the status forbids it. The app may still send content.
     package var announcesContent = false
     /// True if `Connection` names other fields. Those are dropped.
-    var nominates = false
+    var connectionListsFields = false
     /// The maximum number of fields in a head.
-    static let mostFields = 200
+    static let maxFields = 200
 
     package init(fieldCount: Int) {
         self.fields = FieldLines(capacity: fieldCount)
@@ -60,7 +60,7 @@ package final class ResponseHead {
         self.referenceCount = 0
         self.fault = nil
         self.announcesContent = false
-        self.nominates = false
+        self.connectionListsFields = false
     }
 }
 
@@ -234,7 +234,7 @@ package struct ResponseParser: Sendable {
                 } else if ByteClass.equal(token, "close") {
                     head.keepsAlive = false
                 } else if !ByteClass.equal(token, "upgrade") {
-                    head.nominates = true
+                    head.connectionListsFields = true
                 }
             }
         case .keepAlive:
@@ -282,7 +282,7 @@ package struct ResponseParser: Sendable {
     }
 
     private func conclude(_ base: Bytes, _ head: ResponseHead, _ answersHead: Bool) -> Bool {
-        if head.nominates { self.dropNominated(base, head) }
+        if head.connectionListsFields { self.dropNominated(base, head) }
         if answersHead || head.status < 200 || head.status == 204 || head.status == 304 {
             self.concludeWithoutContent(head)
             return true

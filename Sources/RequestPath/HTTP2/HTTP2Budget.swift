@@ -33,18 +33,18 @@ package struct HTTP2Budget {
     }
 
     /// The maximum number of CONTINUATION frames in a field block. `blockTime` limits the block's time.
-    static let mostContinuations = 8
+    static let maxContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
-    static let mostEmptyData = 10
+    static let maxEmptyData = 10
     /// The maximum number of PRIORITY frames. Each stream adds two, because clients send them with requests.
-    static let mostPriorities = 1000
+    static let maxPriorities = 1000
     /// The maximum number of WINDOW_UPDATE frames. Each stream adds two (Firefox), each sent DATA frame adds ten.
-    static let mostWindowUpdates = 100
+    static let maxWindowUpdates = 100
     /// The maximum number of free PINGs. Each sent DATA or HEADERS frame and each received part of content earns one,
     /// because many clients measure the round trip during a transfer.
-    static let mostFreePings = 1000
-    static let mostQueued = 1000
-    static let mostStalls = 3
+    static let maxFreePings = 1000
+    static let maxQueued = 1000
+    static let maxStalls = 3
     /// The payload in bytes with which each connection starts. Received bytes may be at most eight times the payload.
     static let freeOverhead = 1 << 20
 
@@ -78,17 +78,17 @@ package struct HTTP2Budget {
             self.continuations = 0
         case .continuation:
             self.continuations += 1
-            if self.continuations > Self.mostContinuations { return .fieldBlock }
+            if self.continuations > Self.maxContinuations { return .fieldBlock }
         case .priority:
             self.priorities += 1
-            if self.priorities > 2 * self.streams + Self.mostPriorities { return .priorities }
+            if self.priorities > 2 * self.streams + Self.maxPriorities { return .priorities }
         case .settings:
             if !self.settings.take(now) { return .settings }
         case .ping:
             if self.freePings > 0 { self.freePings -= 1 } else if !self.pings.take(now) { return .pings }
         case .windowUpdate:
             self.windowUpdates += 1
-            if self.windowUpdates > 2 * self.streams + 10 * self.sentData + Self.mostWindowUpdates {
+            if self.windowUpdates > 2 * self.streams + 10 * self.sentData + Self.maxWindowUpdates {
                 return .windowUpdates
             }
         case .data, .reset, .goAway, nil:
@@ -100,7 +100,7 @@ package struct HTTP2Budget {
     /// Records an empty DATA frame that does not end its stream.
     package mutating func emptyDataCame() -> HTTP2Excess? {
         self.emptyData += 1
-        return self.emptyData > Self.mostEmptyData ? .emptyData : nil
+        return self.emptyData > Self.maxEmptyData ? .emptyData : nil
     }
 
     /// Records received content.
@@ -127,7 +127,7 @@ package struct HTTP2Budget {
     package mutating func fieldsSent() { self.freePing() }
 
     @inline(__always)
-    private mutating func freePing() { self.freePings = min(self.freePings &+ 1, Self.mostFreePings) }
+    private mutating func freePing() { self.freePings = min(self.freePings &+ 1, Self.maxFreePings) }
 
     /// Records received bytes.
     package mutating func bytesCame(_ count: Int) -> HTTP2Excess? {
@@ -141,7 +141,7 @@ package struct HTTP2Budget {
     /// Records a reset of a stream whose answer the client did not read.
     package mutating func streamStalled(now: NIODeadline) -> HTTP2Excess? {
         self.stalls = self.stalls.filter { now - $0 < .minutes(1) } + [now]
-        return self.stalls.count >= Self.mostStalls ? .stalls : nil
+        return self.stalls.count >= Self.maxStalls ? .stalls : nil
     }
 }
 

@@ -15,7 +15,7 @@ extension HTTP2Connection {
     ///
     /// - Returns: False if the limit of wide windows is reached.
     func widen(_ stream: HTTP2Stream) -> Bool {
-        guard self.wideCount < HTTP2Session.mostWide else { return false }
+        guard self.wideCount < HTTP2Session.maxWideWindows else { return false }
         self.wideCount += 1
         self.session?.widen(stream.id)
         return true

@@ -443,7 +443,7 @@ extension HTTP2Connection: ClientConnection {
         var goesOn = self.spend(self.budget.bytesCame(buffer.readableBytes))
         if goesOn { goesOn = buffer.withUnsafeReadableBytes { session.receive($0) } }
         buffer.moveReaderIndex(to: buffer.writerIndex)
-        if session.queueCount > HTTP2Budget.mostQueued { _ = self.spend(.queue) }
+        if session.queueCount > HTTP2Budget.maxQueued { _ = self.spend(.queue) }
         if !goesOn { _ = self.spend(.protocolError) }
         if let excess = self.excess {
             self.excess = nil

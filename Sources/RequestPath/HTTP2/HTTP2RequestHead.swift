@@ -17,7 +17,7 @@ package struct HTTP2RequestHead {
     }
 
     /// The maximum number of `Cookie` fields in a request. Browsers send one for each cookie (RFC 9113 8.2.3).
-    package static let mostCrumbs = 256
+    package static let maxCookieFields = 256
     /// The overhead added to the size of each field (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2).
     package static let fieldOverhead = 32
 
@@ -149,7 +149,7 @@ package struct HTTP2RequestHead {
     /// Adds the value of a `Cookie` field. The app receives all of them as one field (RFC 9113 8.2.3).
     private mutating func appendCrumb(_ value: UnsafeBufferPointer<UInt8>) {
         self.crumbCount += 1
-        guard self.crumbCount <= Self.mostCrumbs, self.cookies.count + value.count + 2 <= self.limits.field else {
+        guard self.crumbCount <= Self.maxCookieFields, self.cookies.count + value.count + 2 <= self.limits.field else {
             return self.refuse(.requestFieldsTooLarge)
         }
         guard !value.isEmpty else { return }

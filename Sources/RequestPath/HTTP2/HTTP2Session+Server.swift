@@ -11,12 +11,12 @@ extension HTTP2Session {
     static let wideWindow = 1 << 20
 
     /// The maximum number of streams with a wide window in one connection.
-    static let mostWide = 4
+    static let maxWideWindows = 4
 
     /// Returns the window of the connection. It is twice what all streams together may hold, because libnghttp2 opens
     /// the window again only when half of it is used. So the connection never blocks a stream.
     static func connectionWindow(_ limits: LimitSettings) -> Int32 {
-        let added = Self.mostWide * (Self.wideWindow - Self.streamWindow)
+        let added = Self.maxWideWindows * (Self.wideWindow - Self.streamWindow)
         return Int32(clamping: 2 * (limits.http2.streams * Self.streamWindow + added))
     }
 

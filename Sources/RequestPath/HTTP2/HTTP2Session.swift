@@ -108,7 +108,7 @@ final class HTTP2Session {
         nghttp2_option_set_no_closed_streams(made, 1)
         nghttp2_option_set_max_outbound_ack(made, 100)
         // Higher than the limit of `HTTP2Budget`, so that the budget acts first and sends the client an error code.
-        nghttp2_option_set_max_continuations(made, 2 * HTTP2Budget.mostContinuations)
+        nghttp2_option_set_max_continuations(made, 2 * HTTP2Budget.maxContinuations)
         nghttp2_option_set_max_deflate_dynamic_table_size(made, 4096)
         // Larger than any head, because libnghttp2 would not send a larger one.
         nghttp2_option_set_max_send_header_block_length(made, 1 << 19)

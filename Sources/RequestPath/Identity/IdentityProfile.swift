@@ -87,7 +87,7 @@ package struct IdentityProfile: Sendable {
     ///
     /// - Parameters:
     ///   - tokens: The session's tokens of the provider. Used only if `namesTokens`.
-    ///   - otherwise: True if the route's encoding differs from `identity.encoding` (`RouteEntry.encodesOtherwise`).
+    ///   - otherwise: True if the route's encoding differs from `identity.encoding` (`RouteEntry.usesOtherEncoding`).
     package func render(
         _ session: Session,
         tokens: SessionTokens? = nil,

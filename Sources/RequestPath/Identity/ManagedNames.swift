@@ -66,7 +66,7 @@ package struct ManagedNames: Sendable {
 
     /// Well-known names under the `prefixes`. Printed proxy configurations list them, because some proxies cannot
     /// remove fields by prefix.
-    package static let believed =
+    package static let wellKnown =
         [
             "access-token", "authorization", "base", "by", "client-cert", "client-ip", "context", "email", "groups",
             "https", "ip", "method", "path", "port", "prefix", "preferred-username", "proto-version", "protocol",

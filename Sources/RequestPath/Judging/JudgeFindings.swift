@@ -128,7 +128,7 @@ package struct JudgeFindings {
     /// Field lines of the gateway that are added to any answer, including the app's.
     package var answerLines: [[UInt8]] = []
     /// True if `answerLines` sets the cookie of a session that replaces the browser's session.
-    package internal(set) var bringsSession = false
+    package internal(set) var setsSession = false
     /// The CORS lines for the request's origin. Not added if the app sends CORS fields itself.
     package internal(set) var crossOriginLines: [UInt8] = []
     /// A second reason for the log, such as why a transfer token was refused. It did not decide the request.

@@ -73,7 +73,7 @@ extension RequestJudge {
                 evidence.isCrossSite = CrossSite.isSuspect(
                     given.head,
                     given.base,
-                    isMethodTold: !self.findings.asker.contains(.hidesMethod),
+                    isMethodKnown: !self.findings.asker.contains(.hidesMethod),
                     origin: given.host.origin,
                     trusted: given.route.trustedOrigins
                 )

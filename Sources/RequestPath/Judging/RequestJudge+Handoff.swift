@@ -219,7 +219,7 @@ extension RequestJudge {
             var consumed = request.value
             consumed.existing = (existing.key, existing.session)
             consumed.existingToken = existing.presentedToken
-            consumed.existingSuffices =
+            consumed.mayKeepSession =
                 Requirements.unmet(given.route.settings.require, existing.session, given.now) == nil
                 && (binding == .none || self.bindingMismatch(binding, existing.session, given) == nil)
             request = OutOfLine(consumed)
@@ -265,7 +265,7 @@ extension RequestJudge {
             }
         case .renewed(let token, let session, _):
             // This request continues with the old session token. It stays valid for a short time.
-            self.findings.bringsSession = true
+            self.findings.setsSession = true
             self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn, .unconfirmed:
             break

@@ -38,7 +38,7 @@ extension RequestJudge {
         _ given: borrowing RoutedRequest
     ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
         let generation = given.configuration.generation
-        if given.route.encodesOtherwise { return try Self.otherLines(session, given) }
+        if given.route.usesOtherEncoding { return try Self.otherLines(session, given) }
         if let ready = session.rendering(generation: generation) { return ready }
         let rendered = try given.judging.identity.render(session.session, tokens: session.tokens)
         session.setRendering(rendered, generation: generation)
@@ -67,7 +67,7 @@ extension RequestJudge {
         _ given: borrowing RoutedRequest
     ) throws(IdentityRefusal) -> IdentityLines? {
         let profile = given.judging.identity
-        let lines = try profile.render(certificate, otherwise: given.route.encodesOtherwise)
+        let lines = try profile.render(certificate, otherwise: given.route.usesOtherEncoding)
         guard !lines.isEmpty else { return identity }
         let all = IdentityLines(session: (identity?.session ?? []) + lines, assertion: identity?.assertion)
         try profile.checkSize(all.count)

@@ -96,7 +96,7 @@ extension RequestJudge {
     private static func isOutside(_ route: RouteEntry, _ head: RequestHead, _ base: Bytes, on host: HostEntry) -> Bool {
         if route.prefixes?.fits(head.path.bytes(in: base)) == false { return true }
         guard let destination = head.value(.destination, in: base) else { return false }
-        return OwnReferences(route, publicOrigin: host.origin)?.misses(destination) == true
+        return AppReferences(route, publicOrigin: host.origin)?.misses(destination) == true
     }
 
     /// Calls the endpoint if the request may reach it.

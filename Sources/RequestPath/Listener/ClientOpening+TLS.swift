@@ -7,8 +7,8 @@ import Vocabulary
 /// Performs the TLS handshake.
 extension ClientOpening {
     /// The maximum number of bytes from a client before its handshake has ended, if no client certificate is requested.
-    private static let mostBytes = 32_768
-    private static let mostBytesWithCertificate = 65_536
+    private static let maxBytes = 32_768
+    private static let maxBytesWithCertificate = 65_536
 
     /// Reads the client's first message. Refuses the client if the message is not TLS, or if no certificate or no
     /// protocol fits.
@@ -53,7 +53,7 @@ extension ClientOpening {
         let stream = TLSClientStream(
             socket,
             greeting.choice.context,
-            room: asks ? Self.mostBytesWithCertificate : Self.mostBytes,
+            room: asks ? Self.maxBytesWithCertificate : Self.maxBytes,
             self
         )
         self.stage = .handshake
@@ -125,13 +125,13 @@ extension ClientOpening {
         }
         self.loop.handshakeEnded(agreement.flight.isResumed ? .resumed : .ok)
         // On a listener for any name, any certificate may be shown for any requested host.
-        let takesAnyName = self.client.listener.settings?.takesAnyName == true
+        let acceptsAnyHostName = self.client.listener.settings?.acceptsAnyHostName == true
         self.facts = ClientFacts(
             proxy: self.preamble,
             tls: TLSFacts(
                 agreement,
                 serverName: greeting.hello?.serverName,
-                shown: takesAnyName ? nil : greeting.choice.facts,
+                shown: acceptsAnyHostName ? nil : greeting.choice.facts,
                 certificate
             )
         )

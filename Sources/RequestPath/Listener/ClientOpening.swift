@@ -98,7 +98,7 @@ final class ClientOpening {
         var source: IPAddress?
         var result = ProxyResult.local
         if case .proxied(let client, _) = preamble.meaning {
-            source = client.isClients ? client.address : nil
+            source = client.canBeClient ? client.address : nil
             result = source == nil ? .unnamed : preamble.version == 1 ? .v1 : .v2
         }
         self.loop.preambleEnded(result, from: self.client.peer)

@@ -4,7 +4,7 @@ import Transport
 
 extension Listener {
     /// The maximum number of checks whether the kernel's queue is empty.
-    private static let mostMoments = 50
+    private static let maxMoments = 50
 
     /// Admits no new connections, and accepts the connections in the kernel's queue.
     ///
@@ -13,9 +13,9 @@ extension Listener {
     /// Returns at once if the system has no socket filters.
     ///
     /// - Parameter moment: The time to wait before each check of the queue.
-    package func takeLast(within moment: Duration) async {
+    package func acceptQueued(within moment: Duration) async {
         guard await self.option({ Self.setFilter($0) }) else { return }
-        for _ in 0..<Self.mostMoments {
+        for _ in 0..<Self.maxMoments {
             try? await Task.sleep(for: moment)
             guard await self.option({ Self.hasQueue($0) }) else { return }
         }

@@ -130,7 +130,7 @@ package final class PathConfiguration: Sendable {
                 line: self.responseParser.limit,
                 field: self.responseParser.limit,
                 fields: self.responseParser.limit,
-                fieldCount: ResponseHead.mostFields
+                fieldCount: ResponseHead.maxFields
             ),
             dropsUnderscore: settings.identity.stripUnderscoreFields
         )
@@ -140,7 +140,7 @@ package final class PathConfiguration: Sendable {
         self.origins = ServedOrigins(settings.hosts)
         // At most one provider has its own cookie. On the hosts of other providers, its cookie is ignored.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.credentialCookie).first
-        func ownCookies(_ reach: CookieReach) -> OwnCookies {
+        func ownCookies(_ reach: CookieScope) -> OwnCookies {
             OwnCookies(
                 session: reach.name(settings.session.cookieName),
                 handoff: handoffCookies.names,
@@ -150,7 +150,7 @@ package final class PathConfiguration: Sendable {
             )
         }
         self.responseWriter = ResponseWriter(
-            sessionCookies: [CookieReach.site, .plain].map { $0.name(settings.session.cookieName) },
+            sessionCookies: [CookieScope.site, .plain].map { $0.name(settings.session.cookieName) },
             handoffCookies: handoffCookies.names
         )
         self.ownNames = OwnNames(
@@ -195,7 +195,7 @@ package final class PathConfiguration: Sendable {
         if names.count == 1 { return self.settings.provider(named: names[0]) }
         if let name = session?.identity.realm.name, names.contains(name) { return self.settings.provider(named: name) }
         let all = names.compactMap(self.settings.provider(named:))
-        return all.first { $0.signsIn && !$0.takesDemands } ?? all.first(where: \.signsIn) ?? all.first
+        return all.first { $0.signsIn && !$0.enforcesRequestedAssurance } ?? all.first(where: \.signsIn) ?? all.first
     }
 
     /// Returns whether the host's sign-in page is the gateway's own.
@@ -205,7 +205,7 @@ package final class PathConfiguration: Sendable {
     }
 
     /// Returns the answer. A redirect to a page of the gateway gets the public path of the page (`pages.base`).
-    func placing(_ answer: LocalAnswer) -> LocalAnswer {
+    func withPublicPath(_ answer: LocalAnswer) -> LocalAnswer {
         let pages = self.settings.pages
         guard !pages.base.isEmpty,
             let field = answer.response.fields.firstIndex(where: { $0.name.lowercased() == "location" })

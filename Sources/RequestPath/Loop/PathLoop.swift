@@ -128,7 +128,7 @@ package final class PathLoop: TurnEndTask {
         self.sampler = tracer?.profile.sampler ?? TraceSampler(ratio: 0, followsParent: false)
         self.stage = Stage(allocator: ByteBufferAllocator())
         self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
-        self.responseHead = ResponseHead(fieldCount: ResponseHead.mostFields)
+        self.responseHead = ResponseHead(fieldCount: ResponseHead.maxFields)
         self.scratch = PathScratch()
         self.sessionClock = sessionClock
         let now = NIODeadline.now()

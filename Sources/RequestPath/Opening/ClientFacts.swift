@@ -52,7 +52,7 @@ package final class ClientFacts: Sendable {
     /// listener for any name. A client may request other hosts than it named in the handshake (RFC 9113 9.1.1).
     ///
     /// - Parameter bytes: The bytes of the request.
-    func wasShown(_ authority: Slice, in bytes: UnsafeRawBufferPointer) -> Bool {
+    func certificateCovers(_ authority: Slice, in bytes: UnsafeRawBufferPointer) -> Bool {
         guard let tls = self.tls, let base = bytes.baseAddress else { return true }
         return tls.covers(authority.bytes(in: base.assumingMemoryBound(to: UInt8.self)))
     }

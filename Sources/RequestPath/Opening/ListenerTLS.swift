@@ -32,7 +32,7 @@ package final class ListenerTLS: Sendable {
     package let protocols: [ListenerProtocol]
     package let clientCertificates: ClientCertificates
     /// True if names that no certificate contains get the first certificate, unless another is the default.
-    private let takesAnyName: Bool
+    private let acceptsAnyHostName: Bool
     /// Not a `Mutex`, because each handshake takes the lock and a `Mutex` asks the system for the thread's id.
     private let state: NIOLockedValueBox<State>
 
@@ -43,7 +43,7 @@ package final class ListenerTLS: Sendable {
     package init(_ settings: TLSSettings, _ listener: ListenerSettings) throws(ListenerTLSError) {
         self.protocols = listener.protocols
         self.clientCertificates = listener.clientCertificates
-        self.takesAnyName = listener.takesAnyName
+        self.acceptsAnyHostName = listener.acceptsAnyHostName
         self.state = NIOLockedValueBox(
             State(
                 settings: settings,
@@ -65,7 +65,8 @@ package final class ListenerTLS: Sendable {
         }
         let kept = former.first {
             $0.settings == settings && $0.protocols == listener.protocols
-                && $0.clientCertificates == listener.clientCertificates && $0.takesAnyName == listener.takesAnyName
+                && $0.clientCertificates == listener.clientCertificates
+                && $0.acceptsAnyHostName == listener.acceptsAnyHostName
         }
         if let kept { return kept }
         return try ListenerTLS(settings, listener)
@@ -100,7 +101,7 @@ package final class ListenerTLS: Sendable {
             return names.map { name in choices.filter { $0.facts?.names.contains(name) == true } }
         }
         if let named, let best = Self.best(of: named, for: hello, now: now) { return best }
-        guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
+        guard let any = choices.first(where: \.isDefault) ?? (self.acceptsAnyHostName ? choices.first : nil) else {
             return nil
         }
         // The default certificate may have a twin with the same names and another kind of key.

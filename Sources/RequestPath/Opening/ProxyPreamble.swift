@@ -29,7 +29,7 @@ package struct ProxyPreamble: Equatable, Sendable {
         }
 
         /// Whether a client can have this address and port. Some proxies send zeros for "not known".
-        package var isClients: Bool { self.address.isClients && self.port != 0 }
+        package var canBeClient: Bool { self.address.canBeClient && self.port != 0 }
     }
 
     /// The version of the header: 1 or 2.

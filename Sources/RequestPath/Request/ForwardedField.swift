@@ -35,7 +35,7 @@ package enum ForwardedField {
     }
 
     /// Parses `address`, `address:port`, `[v6]` or `[v6]:port`, with or without a zone id. Returns `nil` for names,
-    /// `unknown`, obfuscated identifiers, and addresses that no client can have (`IPAddress.isClients`).
+    /// `unknown`, obfuscated identifiers, and addresses that no client can have (`IPAddress.canBeClient`).
     package static func address(_ text: UnsafeBufferPointer<UInt8>) -> IPAddress? {
         var bytes = text
         if bytes.first == UInt8(ascii: "[") {
@@ -51,7 +51,7 @@ package enum ForwardedField {
             guard Self.isPort(UnsafeBufferPointer(rebasing: bytes[colon...])) else { return nil }
             bytes = UnsafeBufferPointer(rebasing: bytes[..<colon])
         }
-        guard let address = IPAddress(utf8: bytes), address.isClients else { return nil }
+        guard let address = IPAddress(utf8: bytes), address.canBeClient else { return nil }
         return address
     }
 

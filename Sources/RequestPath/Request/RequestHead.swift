@@ -101,7 +101,7 @@ package final class RequestHead {
     /// Whether the client accepts trailers in the answer (RFC 9110 10.1.4).
     package var acceptsTrailers = false
     /// Whether `Connection` lists a field that is not hop-by-hop by definition.
-    package var nominates = false
+    package var connectionListsFields = false
     /// Whether the head has more than one `Cookie` line.
     package var hasSeveralCookies = false
     /// The index of the first line with each role. -1 if no line has the role.
@@ -172,7 +172,7 @@ package final class RequestHead {
         self.isWebSocketUpgrade = false
         self.hasTransferEncoding = false
         self.acceptsTrailers = false
-        self.nominates = false
+        self.connectionListsFields = false
         self.hasSeveralCookies = false
         self.hasQuery = false
         self.query = .empty

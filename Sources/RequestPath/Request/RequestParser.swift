@@ -411,7 +411,7 @@ package struct RequestParser: Sendable {
         let role = self.names.role(of: token)
         if role.isHopByHop { return nil }
         guard role == .other || role.isOfTrace else { return .requestConnectionNamesIdentity }
-        head.nominates = true
+        head.connectionListsFields = true
         for index in 0..<head.fields.count {
             if ByteClass.equalIgnoringCase(head.fields[index].name.bytes(in: base), token) {
                 head.fields[index].isDropped = true

@@ -43,7 +43,7 @@ package final class EndpointPaths: Sendable {
             self.envelope = endpoint.envelope
             // Decoding once gives the path that the client meant, unless the result contains a separator.
             let escapes: PathHabits = [.decodes, .decodesTwice, .dropsStreams, .reparses, .trims]
-            let names: PathHabits = endpoint.takesEscapes ? escapes : []
+            let names: PathHabits = endpoint.allowsEscapedParameters ? escapes : []
             self.clear = endpoint.mergesSlashes ? names.union(.merges) : names
             self.isApp = endpoint.isApp
         }
@@ -104,7 +104,7 @@ package final class EndpointPaths: Sendable {
     package init(_ entries: [Entry]) {
         var groups: [[Entry]] = []
         for entry in entries {
-            if let index = groups.firstIndex(where: { $0[0].pattern.takesTheSame(as: entry.pattern) }) {
+            if let index = groups.firstIndex(where: { $0[0].pattern.matchesSamePaths(as: entry.pattern) }) {
                 groups[index].append(entry)
             } else {
                 groups.append([entry])

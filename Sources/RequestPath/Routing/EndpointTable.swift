@@ -170,7 +170,7 @@ extension EndpointScope {
         case .everyHost: true
         case .endpointHosts: host.endpoints
         case .hostsWith(let jobs): host.endpoints && !jobs.isDisjoint(with: host.jobs)
-        case .appNamingHosts: host.namesApps
+        case .appLinkHosts: host.namesApps
         }
     }
 }

@@ -216,12 +216,12 @@ private struct PathInspection {
     }
 
     /// The maximum number of decodings of an accepted path. No client encodes a path more often on purpose.
-    private static let mostDecodings = 5
+    private static let maxDecodings = 5
 
     /// Checks what a second decoding and further ones would produce.
     private mutating func refusal(ofHidden bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
         var count = count
-        for decoding in 2...Self.mostDecodings {
+        for decoding in 2...Self.maxDecodings {
             let hidden = HiddenEscapes.decode(bytes, count, as: [.splitsHiddenSlash, .splitsBackslash])
             guard hidden.isChanged else { return nil }
             self.habits.insert(decoding == 2 ? .decodesTwice : .decodesFurther)

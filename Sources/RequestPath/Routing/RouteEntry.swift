@@ -51,7 +51,7 @@ package final class RouteEntry: Sendable {
     /// Whether the route requires more of a session than its existence.
     package let hasRequirements: Bool
     /// Whether the app gets identity field values in an encoding other than `identity.encoding`.
-    let encodesOtherwise: Bool
+    let usesOtherEncoding: Bool
     /// The maximum body size in bytes. `nil` if there is no limit.
     package let maxBody: Int?
     /// Whether the gateway sends basic authentication to the app. If true, a client's `Authorization` is removed.
@@ -124,7 +124,7 @@ package final class RouteEntry: Sendable {
         self.ownsBearer = settings.bearer == .gateway
         self.bindsDevice = settings.liveBinding != .none
         self.hasRequirements = !settings.require.isEmpty
-        self.encodesOtherwise = settings.identityEncoding != nil
+        self.usesOtherEncoding = settings.identityEncoding != nil
         self.maxBody = settings.maxBody
         self.replacesAuthorization = replacesAuthorization
         self.leavesSessionToken = leavesSessionToken

@@ -4,7 +4,7 @@ import Vocabulary
 /// Matches a host's routes so that a request meets equal demands however an app reads its path.
 extension HostEntry {
     /// The maximum number of habits that apply to an accepted path. A path is read with each subset.
-    private static let mostHabits = 5
+    private static let maxHabits = 5
 
     @inline(__always)
     func match(
@@ -75,7 +75,7 @@ extension HostEntry {
         _ present: PathHabits
     ) -> RouteMatch {
         let refusal = RouteMatch.refused(present.refusal)
-        guard present.count <= Self.mostHabits, !present.contains(.decodesFurther) else { return refusal }
+        guard present.count <= Self.maxHabits, !present.contains(.decodesFurther) else { return refusal }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(rawPath.count, 1)) { scratch in
             guard let output = scratch.baseAddress else { return refusal }
             // Every subset of the habits. The last subset is empty: the raw path.

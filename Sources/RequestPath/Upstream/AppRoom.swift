@@ -53,7 +53,7 @@ final class AppRoom {
 
     /// The maximum number of requests that one sweep ends to serve other clients. As many again may end to serve their
     /// own clients' waiting requests.
-    private static let mostEnded = 64
+    private static let maxEnded = 64
 
     private let loop: PathLoop
     private var target: UpstreamTarget
@@ -235,13 +235,13 @@ final class AppRoom {
         }
         guard !candidates.isEmpty else { return }
         let forOthers = StallChoice.choose(
-            min(waiting.count, Self.mostEnded),
+            min(waiting.count, Self.maxEnded),
             of: candidates,
             limit: self.shares.rule.limit,
             least: waiting.least,
             held: { self.shares.count(of: $0) }
         )
-        let forOwn = StallChoice.chooseForOwn(Self.mostEnded, of: candidates, waiting: ofFull)
+        let forOwn = StallChoice.chooseForOwn(Self.maxEnded, of: candidates, waiting: ofFull)
         for index in Set(forOthers).union(forOwn) {
             self.reportEnd(requests[index].requester, candidates[index].stall)
             self.loop.metrics.upstreamStalled(self.index)
@@ -293,6 +293,6 @@ final class AppRoom {
 extension UpstreamSettings {
     /// The share of an event loop's streams that one client may use.
     var shareRule: ShareRule {
-        ShareRule(of: self.maxConnections * UpstreamConnection.mostStreams, percent: self.clientShare)
+        ShareRule(of: self.maxConnections * UpstreamConnection.maxStreams, percent: self.clientShare)
     }
 }

@@ -169,7 +169,7 @@ extension ServerPool {
     func serveAttempts() {
         var count = self.connects.attempts.count - self.connects.pace.promising(now: .now())
         while count > 0,
-            let place = self.connects.attempts.firstIndex(where: { !$0.isWanted || self.hasKept(for: $0.client) })
+            let place = self.connects.attempts.firstIndex(where: { !$0.isWanted || self.hasExisted(for: $0.client) })
         {
             count -= 1
             let attempt = self.connects.attempts.remove(at: place)

@@ -216,7 +216,7 @@ package final class ServerPool: TurnEndTask {
     var hasIdle: Bool { !self.idle.isEmpty }
 
     /// Returns whether an idle connection may serve the request.
-    func hasKept(for client: any StreamWaiter) -> Bool {
+    func hasExisted(for client: any StreamWaiter) -> Bool {
         guard self.isStrict else { return !self.idle.isEmpty }
         let owner = Owner(client.session)
         return self.idle.contains { $0.owner == owner || $0.owner == .anybody }

@@ -16,7 +16,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private enum Phase { case idle, head, body, tunnel, parting, closed }
 
     /// The number of streams that a connection can carry at a time.
-    static let mostStreams = 1
+    static let maxStreams = 1
 
     let pool: ServerPool
     private let stream: any ByteStream
@@ -70,7 +70,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private var interimCount = 0
     /// Whether an answer announced content where none is allowed, so that content may follow.
     private var mayGoOn = false
-    private static let mostInterimAnswers = 16
+    private static let maxInterimAnswers = 16
 
     /// - Parameters:
     ///   - stream: A connected stream to the app. The caller starts it with the connection as its handler.
@@ -291,7 +291,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
             }
             if head.status < 200 {
                 self.interimCount += 1
-                guard self.interimCount <= Self.mostInterimAnswers else {
+                guard self.interimCount <= Self.maxInterimAnswers else {
                     return self.refuse(ResponseFault(.interimCount), buffer)
                 }
                 // The gateway itself has already decided whether to send 100.
@@ -341,7 +341,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
             head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         if let seconds = head.idleSeconds { self.idleLimit = Self.idleLimit(of: seconds) }
-        self.dropsTrailers = head.nominates
+        self.dropsTrailers = head.connectionListsFields
         self.phase = .body
         self.releaseHead()
         self.body = BodyDecoder(head.framing, ofAnswer: true, lenient: self.pool.isLenient)

@@ -44,7 +44,7 @@ extension Session {
         writer.write(self.expiresAt)
         writer.write(self.idleLifetime)
         writer.write(optional: self.device) { $0.write($1) }
-        writer.write(optional: self.bornOf) { $0.write($1) }
+        writer.write(optional: self.sourceKey) { $0.write($1) }
         writer.write(self.epoch)
         writer.write(optional: self.provider) { writer, provider in
             writer.write(provider.name)
@@ -123,7 +123,7 @@ extension Session {
             expiresAt: try reader.time(),
             idleLifetime: try reader.duration(),
             device: try reader.optional { (reader) throws(CompactFormatError) in try reader.device() },
-            bornOf: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
+            sourceKey: try reader.optional { (reader) throws(CompactFormatError) in try reader.key() },
             epoch: try reader.unsigned(),
             provider: try reader.optional { (reader) throws(CompactFormatError) in
                 ProviderSession(

@@ -54,7 +54,7 @@ enum EffectiveSettings {
     /// Returns the name of the session cookie. It may differ on hosts with plain http.
     private static func cookieName(_ settings: Settings) -> String {
         let name = settings.session.cookieName
-        let plain = CookieReach.plain.name(name)
+        let plain = CookieScope.plain.name(name)
         let reaches = settings.hosts.map(\.cookieReach)
         guard plain != name, reaches.contains(.plain) else { return name }
         return reaches.contains(where: \.isSecure) ? "\(name), on plain http \(plain)" : plain

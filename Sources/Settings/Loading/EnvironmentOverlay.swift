@@ -108,7 +108,7 @@ struct EnvironmentOverlay {
         if name.hasPrefix("SALLYPORT_INSECURE") {
             let flag = name.dropFirst(Self.prefix.count).lowercased().replacing("_", with: "-")
             fix = "use the command line flag --\(flag): insecure settings are flags, so that each start shows them"
-        } else if let hint = LaterKeys.secretHint(for: String(name.dropFirst(Self.prefix.count))) {
+        } else if let hint = MisplacedKeys.secretHint(for: String(name.dropFirst(Self.prefix.count))) {
             fix = "a variable must not hold this secret: \(hint)"
         } else if let key = Section.file.keys.first(where: { Self.prefix + $0.name.uppercased() == name }) {
             fix = "\(key.name) is a \(key.kind.name): write it in the file, or set one key below it"

@@ -4,8 +4,8 @@ extension SettingsBuilder {
     /// Sets the jobs of each host, and the list of keys that need jobs.
     func setJobs(_ settings: inout Settings) {
         var keys: [String] = []
-        var jobs: EndpointJobs = []
-        func give(_ more: EndpointJobs, _ key: String, if isUsed: Bool) {
+        var jobs: EndpointGroups = []
+        func give(_ more: EndpointGroups, _ key: String, if isUsed: Bool) {
             guard isUsed else { return }
             jobs.formUnion(more)
             keys.append(key)

@@ -227,7 +227,7 @@ extension SettingsBuilder {
 
     /// Reports peers that are in both `proxy_protocol` and `trusted_proxies`. A peer with the PROXY protocol may pass
     /// requests on unchanged, with a forwarding field that a client forged.
-    mutating func checkNamers(_ settings: Settings) {
+    mutating func checkProxyReports(_ settings: Settings) {
         let listeners = (self.tree.list("listen") ?? []).trees(below: "listen")
         for tree in listeners + [self.tree.tree("redirect_http")].compactMap(\.self) {
             guard let below = tree.tree("proxy_protocol") else { continue }
@@ -278,7 +278,7 @@ extension SettingsBuilder {
     /// Builds `admin.listen` or `authorization.listen`; `nil` if the address is invalid or missing.
     mutating func innerListener(_ tree: SettingsTree) -> ListenerSettings? {
         guard case .address(let address)? = tree["address"]?.value else { return nil }
-        var listener = ListenerSettings(address, takesAnyName: true)
+        var listener = ListenerSettings(address, acceptsAnyHostName: true)
         tree.set(.innerListener, in: &listener)
         self.checkTLS(listener, tree)
         return listener

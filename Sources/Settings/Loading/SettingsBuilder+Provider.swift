@@ -72,7 +72,7 @@ extension SettingsBuilder {
 
     /// The providers whose names are put before their users' ids: those that share a host with another provider, except
     /// the first. Users of the first provider keep the ids that apps know.
-    var markedProviders: [String] {
+    var prefixedProviders: [String] {
         let several = self.hostProviders.filter { $0.count > 1 }
         return self.providerNames.dropFirst().filter { name in several.contains { $0.contains(name) } }
     }
@@ -114,7 +114,7 @@ extension SettingsBuilder {
     /// Returns the providers with the rules for the names of their users. Reports a static user whose id a user of
     /// another provider could have.
     private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
-        let marked = self.markedProviders
+        let marked = self.prefixedProviders
         return providers.map { provider in
             var provider = provider
             let others = marked.filter { $0 != provider.name }

@@ -147,7 +147,7 @@ extension SettingsBuilder {
     private mutating func warnOfSharedCookies(_ urls: [PublicURL]) {
         for (index, url) in urls.enumerated() {
             let earlier = urls[..<index].first { other in
-                // On plain http the cookie has another name (`CookieReach.name`).
+                // On plain http the cookie has another name (`CookieScope.name`).
                 other.isHTTPS == url.isHTTPS && other.port != url.port
                     && (other.host == url.host || other.hasName(url.host) || url.hasName(other.host))
             }
@@ -291,7 +291,7 @@ extension SettingsBuilder {
         let place = tree.place(of: "client")
         let handoff = tree.boolean("handoff")
         route.handoff = handoff ?? (tree["client"] != nil)
-        route.leavesHandoffToApp = handoff == false
+        route.passesHandoffToApp = handoff == false
         guard let name = route.client else {
             if handoff == true, tree["client"] == nil {
                 self.report(

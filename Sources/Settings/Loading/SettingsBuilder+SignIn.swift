@@ -106,13 +106,13 @@ extension SettingsBuilder {
         return names.isEmpty || !others.isEmpty ? names + self.firstProvider : names
     }
 
-    /// If `tellsProvidersApart`, reports kits whose users would pass as users of the first provider. Also reports
+    /// If `separatesProviderUsers`, reports kits whose users would pass as users of the first provider. Also reports
     /// providers whose users could get the ids of a kit's users.
     mutating func checkKits(_ settings: Settings) {
         guard let kits = self.tree.tree("native_social") else { return }
         for login in SocialLogin.allCases where kits[login.rawValue] != nil {
             let (names, others) = self.kitOwners(of: login)
-            if names.isEmpty || !others.isEmpty, settings.tellsProvidersApart {
+            if names.isEmpty || !others.isEmpty, settings.separatesProviderUsers {
                 let issuers = names.isEmpty ? "issuer" : "issuer \(others.joined(separator: ", "))"
                 self.report(
                     kits.place(of: login.rawValue),
@@ -122,7 +122,7 @@ extension SettingsBuilder {
                     fix: "list a provider with the kit's issuer among the host's providers, or remove the kit"
                 )
             }
-            let twin = self.markedProviders.first { name in
+            let twin = self.prefixedProviders.first { name in
                 name == login.connection && (!names.contains(name) || !others.isEmpty)
             }
             guard let twin, let tree = self.tree.trees("providers").first(where: { $0.text("name") == twin }) else {

@@ -108,7 +108,7 @@ extension SettingsBuilder {
             )
         case .closed:
             self.warnings.append(
-                "\(place.key): this user (\(FileStanding.user)) may not connect to \(path): it needs the permission to write to the socket and to search the directories that lead there"
+                "\(place.key): this user (\(FilePermissions.user)) may not connect to \(path): it needs the permission to write to the socket and to search the directories that lead there"
             )
         }
     }

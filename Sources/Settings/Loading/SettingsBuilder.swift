@@ -37,7 +37,7 @@ struct SettingsBuilder {
         settings.tls = self.tls()
         settings.operatorTokens = self.operatorTokens()
         self.setTrust(&settings)
-        self.checkNamers(settings)
+        self.checkProxyReports(settings)
         self.checkCovering(settings)
         self.setAuthorization(&settings)
         self.checkCertificateDemands(settings)

@@ -107,7 +107,7 @@ struct SettingsDecoder {
     }
 
     private mutating func reportUnknown(_ name: String, _ node: YAMLNode, path: String, in section: Section) {
-        if let sentence = LaterKeys.sentence(for: path) {
+        if let sentence = MisplacedKeys.sentence(for: path) {
             self.report(
                 node,
                 path,
@@ -121,7 +121,7 @@ struct SettingsDecoder {
         var fix = "remove it"
         // The keys of the section are listed only if there is no better advice.
         var isAllowedShown = false
-        if let hint = LaterKeys.secretHint(for: name) {
+        if let hint = MisplacedKeys.secretHint(for: name) {
             fix = hint
         } else if let sentence = ForeignKeys.sentence(for: name, at: path) {
             fix = sentence

@@ -14,7 +14,7 @@ package struct AuthorizationSettings: Sendable, Equatable {
     package var cookiesOnSuccess = true
 
     package init(listen: ListenAddress, peers: [CIDRBlock]) {
-        self.listen = ListenerSettings(listen, takesAnyName: true)
+        self.listen = ListenerSettings(listen, acceptsAnyHostName: true)
         self.peers = peers
     }
 }

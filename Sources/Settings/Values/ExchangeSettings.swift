@@ -28,7 +28,7 @@ package struct ExchangeSettings: Sendable, Equatable {
     /// Whether `exchange.providers` is written. If not, the choices follow from the providers.
     var namesProviders = false
     /// On hosts with several providers: the choices that lead straight to the provider of this name.
-    package var leadingNames: [String] = []
+    package var directChoices: [String] = []
     package var allowedOrigins: [String] = []
     package var dialect = Dialect.current
 

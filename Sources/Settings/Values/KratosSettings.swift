@@ -24,7 +24,7 @@ extension KratosSettings: ProviderSettings {
 
     package var calledURL: String? { self.publicURL.description }
     package var allowsPlainHTTP: Bool { true }
-    package var takesDemands: Bool { true }
+    package var enforcesRequestedAssurance: Bool { true }
     package var credentialCookie: String? { self.cookieName }
     package var ownName: String? { self.publicURL.description }
     package var highestAssurance: AssuranceLevel? { .aal2 }

@@ -16,7 +16,7 @@ package struct ListenerSettings: Sendable, Equatable {
     /// The peers that use the PROXY protocol; `nil` if no peer does.
     package var proxyProtocol: ProxyProtocolSettings?
     /// Whether clients may use any host name. TLS answers an unknown name with the default or the first certificate.
-    package var takesAnyName = false
+    package var acceptsAnyHostName = false
 
     package enum Role: String, Sendable, CaseIterable, SettingWord {
         /// The clients of the hosts.
@@ -25,9 +25,9 @@ package struct ListenerSettings: Sendable, Equatable {
         case management
     }
 
-    package init(_ address: ListenAddress, takesAnyName: Bool = false) {
+    package init(_ address: ListenAddress, acceptsAnyHostName: Bool = false) {
         self.address = address
-        self.takesAnyName = takesAnyName
+        self.acceptsAnyHostName = acceptsAnyHostName
     }
 }
 

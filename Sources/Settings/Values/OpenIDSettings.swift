@@ -36,7 +36,7 @@ extension OpenIDSettings: ProviderSettings {
 
     package var calledURL: String? { self.issuer }
     package var redirects: Bool { true }
-    package var takesDemands: Bool { true }
+    package var enforcesRequestedAssurance: Bool { true }
     package var givenTokens: [String] { IdentitySettings.tokenPaths }
     package var ownName: String? { self.issuer }
     package var tokenIssuer: String? { self.issuer }

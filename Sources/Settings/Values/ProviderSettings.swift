@@ -62,7 +62,7 @@ package protocol ProviderSettings: Sendable, Equatable {
     var redirects: Bool { get }
     /// True if the gateway can request an assurance level and a maximum age of a sign-in, and a sign-in that does not
     /// meet them fails (OpenID Connect Core 3.1.2.1; Kratos's `aal` and `refresh`).
-    var takesDemands: Bool { get }
+    var enforcesRequestedAssurance: Bool { get }
     /// The elements of `IdentitySettings.tokenPaths` whose tokens the provider gives to the gateway.
     var givenTokens: [String] { get }
     /// The name of the provider's session cookie; `nil` if no cookie of the provider is accepted as a credential.
@@ -109,7 +109,7 @@ extension ProviderSettings {
     package var signsIn: Bool { true }
     package var asksForPasswords: Bool { false }
     package var redirects: Bool { false }
-    package var takesDemands: Bool { false }
+    package var enforcesRequestedAssurance: Bool { false }
     package var givenTokens: [String] { [] }
     package var credentialCookie: String? { nil }
     package var tokenIssuer: String? { nil }

@@ -7,7 +7,7 @@ package struct HostSettings: Sendable, Equatable {
     /// Whether `endpoints: true` is written. If it is, the host has all endpoints.
     package var asksForEndpoints = true
     /// The endpoints outside of `/.sallyport/` that the host serves if `endpoints` is true.
-    package var jobs = EndpointJobs.all
+    package var jobs = EndpointGroups.all
     /// The names of the host's providers, in the order of the sign-in page; never empty. The host ignores sessions of
     /// other providers' users.
     package var providers: [String]
@@ -38,7 +38,7 @@ package struct HostSettings: Sendable, Equatable {
     package var realms: Realms { Realms(self.providers.map { Realm($0) }) }
 
     /// The requests with which browsers send the gateway's cookies.
-    package var cookieReach: CookieReach {
+    package var cookieReach: CookieScope {
         guard self.publicURL.isHTTPS else { return .plain }
         return self.sameSite == .none ? .partitioned : .site
     }
@@ -80,7 +80,7 @@ package struct RouteSettings: Sendable, Equatable {
     package var client: String?
     package var handoff = false
     /// Whether `handoff: false` is written. The app gets the parameter and cookies of transfer tokens in this case.
-    package var leavesHandoffToApp = false
+    package var passesHandoffToApp = false
     /// The audiences whose access tokens are accepted (`apis[].routes`).
     package var apiAudiences: [String] = []
     package var liveBinding = BindingMode.none

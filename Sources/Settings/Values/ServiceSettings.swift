@@ -78,7 +78,7 @@ package struct SessionSettings: Sendable, Equatable {
 
     /// Whether a cookie belongs to the gateway: its name is the session cookie's name, or that name followed by `-`.
     package func isOwnCookie(_ name: String) -> Bool {
-        [self.cookieName, CookieReach.plain.name(self.cookieName)].contains {
+        [self.cookieName, CookieScope.plain.name(self.cookieName)].contains {
             name == $0 || name.hasPrefix("\($0)-")
         }
     }

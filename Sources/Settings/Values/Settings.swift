@@ -16,7 +16,7 @@ package struct Settings: Sendable, Equatable {
     package var tls: TLSSettings?
     package var adminListen: ListenerSettings? = ListenerSettings(
         ListenAddress(host: "127.0.0.1", port: 9090),
-        takesAnyName: true
+        acceptsAnyHostName: true
     )
     /// The tokens of operators. Without tokens, the endpoints for operators with tokens are not served.
     package var operatorTokens: [OperatorToken] = []
@@ -129,11 +129,11 @@ package struct Settings: Sendable, Equatable {
         scoped.hosts = self.hosts.filter { $0.providers == names }
         scoped.clients = self.clients.filter { !Set($0.providers).isDisjoint(with: names) }
         scoped.givenIssuer = self.issuer(of: names)
-        if !names.contains(self.providers[0].name) || self.tellsProvidersApart {
+        if !names.contains(self.providers[0].name) || self.separatesProviderUsers {
             scoped.nativeSocial = self.nativeSocial?.keeping(Set(self.socialOwners(among: names).keys))
         }
         let choices = scoped.providers.filter { $0.settings.exchangeChoice != nil }
-        if names.count > 1 { scoped.exchange.leadingNames = choices.map(\.name) }
+        if names.count > 1 { scoped.exchange.directChoices = choices.map(\.name) }
         if !self.exchange.namesProviders {
             scoped.exchange.providers =
                 names.count > 1
@@ -144,7 +144,7 @@ package struct Settings: Sendable, Equatable {
     }
 
     /// Whether users of two providers must never be confused: accounts are linked, or a route requires a provider.
-    var tellsProvidersApart: Bool {
+    var separatesProviderUsers: Bool {
         self.accounts.link != .none || self.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
     }
 

@@ -179,7 +179,7 @@ package struct CertificateSettings: Sendable, Equatable {
                 isOfKey: isKey,
                 found: "\(error.sentence) at \(path)\(standing.map { " (\($0))" } ?? "")",
                 fix: error == .unreadable
-                    ? "give it to the user of the gateway: chown \(FileStanding.user) \(path)" : "check the path"
+                    ? "give it to the user of the gateway: chown \(FilePermissions.user) \(path)" : "check the path"
             )
         }
     }

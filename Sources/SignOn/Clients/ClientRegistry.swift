@@ -136,8 +136,8 @@ package final class ClientRegistry: Sendable {
 }
 
 extension ClientRegistry: ClientDirectory {
-    package func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
-        self.snapshot.hasKept(clientID, of: realm, since: time)
+    package func hasExisted(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
+        self.snapshot.hasExisted(clientID, of: realm, since: time)
     }
 
     package func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool {

@@ -64,7 +64,7 @@ package final class ClientSnapshot: Sendable {
     }
 
     /// Returns whether the client serves the realm's users and has existed since `time`.
-    func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
+    func hasExisted(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
         // Until the changes are read, a missing client may have been created at run time. Its tokens stay valid.
         guard let client = self.clients[clientID] else { return !self.isComplete }
         guard client.isFor(realm.name) else { return false }

@@ -8,18 +8,18 @@ package import Vocabulary
 /// gateway therefore sets a second cookie with a keyed hash (mark) of each handled value, and ignores marked values.
 extension HandoffConsumer {
     /// The maximum number of marks in the cookie. An honest browser needs fewer.
-    private static let mostMarks = 8
+    private static let maxMarks = 8
     /// The maximum length of the marks cookie in bytes. A longer cookie is ignored, because comparing thousands of
     /// marks would be too expensive.
-    package static let longestMarks = Self.mostMarks * (TokenAuthority.markLength + 1) - 1
+    package static let longestMarks = Self.maxMarks * (TokenAuthority.markLength + 1) - 1
 
     /// Returns the value of the marks cookie for these handled values.
     ///
     /// - Parameter earlier: The present value of the marks cookie. Its marks are kept if there is room.
     package func marks(of values: [[UInt8]], besides earlier: [UInt8]) -> Secret {
-        var marks = values.prefix(Self.mostMarks).map { self.authority.mark(of: $0) }
+        var marks = values.prefix(Self.maxMarks).map { self.authority.mark(of: $0) }
         for mark in earlier.split(separator: UInt8(ascii: ".")).map(Array.init)
-        where marks.count < Self.mostMarks && TokenAuthority.isMark(mark) && !marks.contains(mark) {
+        where marks.count < Self.maxMarks && TokenAuthority.isMark(mark) && !marks.contains(mark) {
             marks.append(mark)
         }
         return Secret(Array(marks.joined(separator: [UInt8(ascii: ".")])))

@@ -84,7 +84,7 @@ extension HandoffConsumer {
             for: existing.key,
             after: token,
             by: self.authority,
-            onlyAgain: isRepeated,
+            onlyIfIssuedBefore: isRepeated,
             now: self.clock.now(),
             in: self.store,
             on: loop
@@ -166,7 +166,7 @@ extension HandoffConsumer {
             record.fingerprint = first == nil ? nil : derived.fingerprint
             record.subject = first?.record.subject
             // The marker may name a session that the browser kept. The token did not make that session.
-            let isDerived = first?.record.bornOf == attempt.key
+            let isDerived = first?.record.sourceKey == attempt.key
             record.firstDevice = isDerived ? first?.record.device : nil
             guard isDerived, attempt.request.client.revokesDerivedOnReplay else {
                 self.journal.record(record)
@@ -189,7 +189,7 @@ extension TransferToken {
     /// Rebuilds the used token from the session that it created, for judging it again. Its device is the one that used
     /// the token, not the one that minted it. `nil` if no token created `session`.
     fileprivate init?(behind session: Session) {
-        guard session.origin == .transfer, let key = session.bornOf, let device = session.device else { return nil }
+        guard session.origin == .transfer, let key = session.sourceKey, let device = session.device else { return nil }
         self.init(
             parent: session,
             parentKey: key,

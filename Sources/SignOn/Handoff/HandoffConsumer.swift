@@ -87,7 +87,7 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Records that a token is rejected without a lookup, for example because the client does not accept the token's
     /// transport. The token in `request` may be empty.
-    package func turnAway(_ reason: Reason, _ request: HandoffRequest) {
+    package func recordRejection(_ reason: Reason, _ request: HandoffRequest) {
         var request = request
         request.device = self.observer.completed(request.device)
         _ = self.refuse(reason, request)
@@ -125,7 +125,7 @@ package struct HandoffConsumer: RecordCaller {
         }
 
         /// True if this token already signed the browser in.
-        var isRepeated: Bool { self.request.existing?.session.bornOf == self.key }
+        var isRepeated: Bool { self.request.existing?.session.sourceKey == self.key }
     }
 
     /// Returns the attempt of a request whose device facts are complete.
@@ -341,8 +341,8 @@ package struct HandoffConsumer: RecordCaller {
                     lifetimes: self.lifetimes,
                     now: now
                 )
-            if made == nil, let existing = request.existing, request.existingSuffices,
-                existing.session.outranks(session)
+            if made == nil, let existing = request.existing, request.mayKeepSession,
+                existing.session.isKeptInsteadOf(session)
             {
                 let outcome = HandoffOutcome.alreadySignedIn(isRepeated: false)
                 var record = record(of: outcome)
@@ -374,7 +374,7 @@ package struct HandoffConsumer: RecordCaller {
     private func loss(of token: TransferToken) -> Reason? {
         guard let clients = self.clients else { return nil }
         let realm = token.parent.identity.realm
-        guard clients.hasKept(token.clientID, of: realm, since: token.issuedAt) else { return .sessionClientGone }
+        guard clients.hasExisted(token.clientID, of: realm, since: token.issuedAt) else { return .sessionClientGone }
         return clients.createsTransferTokens(token.clientID, of: realm) ? nil : .handoffNotPermitted
     }
 

@@ -215,7 +215,7 @@ extension Session {
 
     /// Returns whether the browser keeps this session instead of the new session `other` from a transfer token. True if
     /// this session has a higher assurance level, or the same level and no earlier expiry. False if the actors differ.
-    package func outranks(_ other: Session) -> Bool {
+    package func isKeptInsteadOf(_ other: Session) -> Bool {
         if self.actor != other.actor { return false }
         return self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
     }
@@ -253,7 +253,7 @@ extension Session {
             expiresAt: min(now.advanced(by: min(lifetime, client.transferLifetime ?? lifetime)), parent.expiresAt),
             idleLifetime: min(lifetimes.idle, client.transferIdleLifetime ?? lifetimes.idle),
             device: device,
-            bornOf: token,
+            sourceKey: token,
             epoch: parent.epoch,
             provider: parent.sharedGrant.flatMap { grant in
                 parent.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID, grant: grant) }

@@ -24,7 +24,7 @@ package struct HandoffRequest: Sendable {
     /// `nil` if it must not be replaced.
     package var existingToken: PresentedToken?
     /// Whether the existing session meets the route's requirements. If false, the token always creates a new session.
-    package var existingSuffices = true
+    package var mayKeepSession = true
     /// Whether the new session ends the user's existing session (`endable`).
     package var replacesExisting = true
     /// Whether the token ends another user's session (`endable`). False if another site may have caused the request.

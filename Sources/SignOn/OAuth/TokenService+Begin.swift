@@ -396,7 +396,7 @@ extension TokenService {
         )
         guard hasRefresh else {
             var record = access.record
-            record.session.bornOf = nil
+            record.session.sourceKey = nil
             tokens.root = record.key
             return (tokens, [.session(record)])
         }

@@ -103,7 +103,7 @@ extension TokenService {
         if isBound { session.expiresAt = min(session.expiresAt, web.expiresAt) }
         session.idleLifetime = settings.idleLifetime ?? self.lifetimes.idle
         session.device = nil
-        session.bornOf = nil
+        session.sourceKey = nil
         session.succession = nil
         session.endsAlone = !isBound && !wish.client.cascades
         session.provider = web.provider.map { ProviderSession(name: $0.name, sessionID: $0.sessionID) }

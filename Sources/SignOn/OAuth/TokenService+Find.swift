@@ -94,6 +94,6 @@ extension TokenService {
         }
         // If an access token was made from no session or family, its client has no other token. The access token then
         // ends with its dependents.
-        return (session, session.session.access != nil && session.session.bornOf != nil)
+        return (session, session.session.access != nil && session.session.sourceKey != nil)
     }
 }

@@ -30,7 +30,7 @@ extension TokenService {
             store.singleUse(key, as: PushedRequest.self, on: loop)
         }
         guard case .live(let stored) = lookup,
-            self.users.hasKept(stored.record.clientID, since: stored.record.issuedAt)
+            self.users.hasExisted(stored.record.clientID, since: stored.record.issuedAt)
         else { return nil }
         return FoundRequest(request: stored.record, key: key, version: stored.version)
     }

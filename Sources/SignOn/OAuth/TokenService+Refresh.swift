@@ -22,7 +22,7 @@ extension TokenService {
     private static let perFamily = RateLimit("refresh.family", burst: 60, interval: .seconds(1), isAwaited: false)
 
     /// The maximum number of reads of a family that other requests change at the same time.
-    private static let mostTries = 8
+    private static let maxTries = 8
 
     /// Returns new tokens for a refresh token.
     ///
@@ -67,7 +67,7 @@ extension TokenService {
     ) async throws(NotDone) -> IssuedTokens {
         var wasPresent = false
         var isConfirmed = false
-        for _ in 0..<Self.mostTries {
+        for _ in 0..<Self.maxTries {
             let key = token.key
             guard let stored = try await self.family(key),
                 let session = try await self.kept(stored.record.session)

@@ -146,7 +146,7 @@ package struct TokenService: RecordCaller {
         if parent.sharedGrant == nil { record.provider?.grant = nil }
         record.provider?.renewAt = nil
         record.provider?.tokensEndAt = nil
-        record.bornOf = session.key
+        record.sourceKey = session.key
         return (token, NewSession(key: key, session: record))
     }
 

@@ -27,7 +27,7 @@ package struct SocialProofs: StoreCaller {
         let proof = try await verifier.verify(signIn)
         let user = try owners.user(of: proof)
         let memory = self.store.onceMemory
-        guard !proof.artefact.mayPrecede(memory) else { throw Self.forgotten }
+        guard !proof.artefact.mayPredate(memory) else { throw Self.forgotten }
         let isFirst = try await self.ask { onces, loop in
             onces.once(proof.artefact.id, for: proof.artefact.lifetime, on: loop)
         }

@@ -276,7 +276,7 @@ struct EndpointAssembly {
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
             share: self.share
-        ).added(to: browser.endpoints, leadingToSignIn: !ways.areProvidersPages)
+        ).added(to: browser.endpoints, leadingToSignIn: !ways.usesProviderPages)
             + logouts.endpoints.map { $0.forJobs(.clients) } + [
                 SessionsPage(
                     users: UserSessions(sessions: sessions),
@@ -417,6 +417,6 @@ struct EndpointAssembly {
             levels: self.levels
         )
         return ofClients.map { $0.forJobs(.clients) } + metadata.endpoints.map { $0.forJobs(.verifiers) }
-            + AppNamingEndpoints(self.clients).endpoints
+            + AppLinkEndpoints(self.clients).endpoints
     }
 }

@@ -122,7 +122,7 @@ extension Gateway {
         // Some load balancers ignore readiness. Connections that they made just before the listener closes are served.
         let moment = min(delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
-            if moment > .zero { await listener.takeLast(within: moment) }
+            if moment > .zero { await listener.acceptQueued(within: moment) }
             await listener.close()
         }
         try? await Task.sleep(for: moment * 10)

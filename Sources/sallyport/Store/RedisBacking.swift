@@ -15,7 +15,7 @@ final class RedisBacking: StoreBacking {
     private let watch: RedisWatch
     private let secretWatch: SecretWatch
     private let settings: RedisSettings
-    private let clockSpread = ClockSpread()
+    private let clockSpread = ClockSkew()
 
     /// Makes the parts, without connecting.
     ///

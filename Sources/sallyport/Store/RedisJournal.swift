@@ -57,7 +57,7 @@ final class RedisJournal: Sendable {
             self.log(.error, "it refuses writes: \(RedisMessages.refusal(error))", endpoint, code)
             let details = [("address", endpoint.description), ("code", error.code)]
             self.audit.emit(AuditEvent(.storeWritesRefused, code: .warning, details: details))
-        case .writesTaken(let endpoint):
+        case .writesAccepted(let endpoint):
             self.log(.info, "it accepts writes again", endpoint)
             self.audit.emit(AuditEvent(.storeWritesTaken, details: [("address", endpoint.description)]))
         case .primaryChanged(let endpoint): self.notePrimaryChange(endpoint)
@@ -102,7 +102,7 @@ final class RedisJournal: Sendable {
     }
 
     /// Logs whether gateways without a common secret use this Redis.
-    func note(_ strangers: SecretRegister.Strangers) {
+    func note(_ strangers: SecretRegister.OtherSecretCounts) {
         guard let words = RedisMessages.strangers(strangers) else {
             return self.log(.info, "all gateways share a secret again")
         }

@@ -48,7 +48,7 @@ struct CheckAnswerTests {
     @Test("Where the app takes tokens itself, the URL stays as it is")
     func left() throws {
         let bench = try CheckBench { settings in
-            for index in settings.hosts[0].routes.indices { settings.hosts[0].routes[index].leavesHandoffToApp = true }
+            for index in settings.hosts[0].routes.indices { settings.hosts[0].routes[index].passesHandoffToApp = true }
         }
         #expect(try bench.forwardAuth("GET", "/open/x?session_transfer_token=a", CheckTests.navigation).status == 200)
         let referrer = ["Referer: \(Self.origin)/open/y?session_transfer_token=a"]

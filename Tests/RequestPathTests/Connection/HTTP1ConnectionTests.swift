@@ -177,10 +177,10 @@ import Vocabulary
 
     @Test("A client that leaves while our answer waits is counted once, and so is one that a stopping gateway leaves")
     func anAnswerThatNobodyGets() throws {
-        for isClients in [true, false] {
+        for canBeClient in [true, false] {
             let bench = try ConnectionBench(self.bench)
             bench.stream.come(ExchangeBench.request("POST", path: "/none", Self.announced))
-            if isClients { bench.stream.end(isClean: false) } else { bench.connection.closeNow() }
+            if canBeClient { bench.stream.end(isClean: false) } else { bench.connection.closeNow() }
             #expect(bench.stream.sent().isEmpty && !bench.stream.isOpen && self.bench.loop.busyCount == 0)
         }
         // An answer that is still to be sent is sent at once, or the gateway would wait for a body that it has refused.

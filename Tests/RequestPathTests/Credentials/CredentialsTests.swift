@@ -18,12 +18,12 @@ struct CredentialsTests {
         _ fields: [String],
         target: String = "/x",
         bearer: BearerOwner = .gateway,
-        leavesHandoffToApp: Bool = false,
+        passesHandoffToApp: Bool = false,
         _ body: (Credentials, Bytes) -> Void = { _, _ in }
     ) throws -> Read {
         let settings = route("/**", .required) {
             $0.bearer = bearer
-            $0.leavesHandoffToApp = leavesHandoffToApp
+            $0.passesHandoffToApp = passesHandoffToApp
         }
         let host = HostSettings(publicURL: Gate.app, endpoints: false, routes: [settings])
         let table = RouteTable([host], upstreams: ["app"])
@@ -129,7 +129,7 @@ struct CredentialsTests {
         _ = try self.read([], target: "/x?t=2&t=3") { credentials, _ in
             #expect(credentials.handoffParameter?.isRepeated == true && credentials.handoffParameter?.value == nil)
         }
-        _ = try self.read([], target: "/x?t=2", leavesHandoffToApp: true) { credentials, _ in
+        _ = try self.read([], target: "/x?t=2", passesHandoffToApp: true) { credentials, _ in
             #expect(credentials.handoffParameter == nil)
         }
     }

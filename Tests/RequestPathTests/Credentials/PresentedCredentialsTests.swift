@@ -39,7 +39,7 @@ struct PresentedCredentialsTests {
         let twice = "__Host-sallyport=x; __Host-sallyport=y; __Host-sallyport=x"
         #expect(try self.sessions(twice) == ["x", "y"])
         let many = (0..<20).map { "__Host-sallyport=\($0)" }.joined(separator: "; ")
-        #expect(try self.sessions(many) == (0..<PresentedCredentials.mostSessionCookies).map { "\($0)" })
+        #expect(try self.sessions(many) == (0..<PresentedCredentials.maxSessionCookies).map { "\($0)" })
     }
 
     @Test("Of several lines the one that has cookies of the gateway is read")
@@ -72,7 +72,7 @@ struct PresentedCredentialsTests {
         #expect(read.companion("c") == nil, "two different values: another site may have planted one")
         #expect(read.companion("attempt") == nil && read.companion("x") == nil)
         let many = (0..<100).map { "__Host-sallyport-\($0)=v" }.joined(separator: "; ")
-        #expect(try self.read("Cookie: \(many)").companions.count == PresentedCredentials.mostCompanions)
+        #expect(try self.read("Cookie: \(many)").companions.count == PresentedCredentials.maxCompanions)
     }
 
     @Test("Session-transfer tokens are read with the cookies that belong to them, and their number is bounded")

@@ -30,8 +30,8 @@ struct ReferencesTests {
         )
     }
 
-    private static func own(_ stripped: String = "/app") throws -> OwnReferences {
-        OwnReferences(try Self.prefixes(stripped), publicOrigin: Array(Self.publicOrigin.utf8))
+    private static func own(_ stripped: String = "/app") throws -> AppReferences {
+        AppReferences(try Self.prefixes(stripped), publicOrigin: Array(Self.publicOrigin.utf8))
     }
 
     private func written(_ value: String, _ write: (UnsafeBufferPointer<UInt8>, inout ByteWriter) -> Void) -> String {

@@ -106,7 +106,7 @@ struct HandoffStepTests {
             #expect(request.token == "a")
             #expect(try request.found(bench.live(.web, change).session) == .consume(.query))
             #expect((request.handoff?.existing != nil) == isKnown)
-            #expect(request.handoff?.existingSuffices == suffices)
+            #expect(request.handoff?.mayKeepSession == suffices)
         }
         let none = JudgedRequest(bench, "GET", Self.query, fields)
         _ = try none.begin()

@@ -264,11 +264,11 @@ enum BinaryHeader {
 
     @Test("A source that no client has is told from others")
     func unnamed() {
-        for (address, port, isClients) in [
+        for (address, port, canBeClient) in [
             ("192.0.2.7", UInt16(1), true), ("0.0.0.0", 1, false), ("::", 1, false), ("192.0.2.7", 0, false),
             ("255.255.255.255", 1, false), ("::1", 1, true),
         ] {
-            #expect(IPAddress(address).map { ProxyPreamble.Endpoint($0, port: port).isClients } == isClients)
+            #expect(IPAddress(address).map { ProxyPreamble.Endpoint($0, port: port).canBeClient } == canBeClient)
         }
     }
 

@@ -39,7 +39,7 @@ struct CertificateChoiceTests {
             return try CertificateSettings.read(files[0].file.path, files[1].file.path, from: .system, by: judges)
         }
         let address = ListenAddress(host: "127.0.0.1", port: 1)
-        return try ListenerTLS(settings, ListenerSettings(address, takesAnyName: true))
+        return try ListenerTLS(settings, ListenerSettings(address, acceptsAnyHostName: true))
     }
 
     @Test("One on a curve goes first until it expires while the gateway runs; then one of RSA does")

@@ -72,7 +72,7 @@ struct CertificateWatchTests {
             ]
             let listeners = [
                 ListenerSettings(ListenAddress(host: "127.0.0.1", port: 1)),
-                ListenerSettings(ListenAddress(host: "127.0.0.1", port: 2), takesAnyName: true),
+                ListenerSettings(ListenAddress(host: "127.0.0.1", port: 2), acceptsAnyHostName: true),
             ]
             self.tls = try listeners.map { try ListenerTLS(settings, $0) }
         }

@@ -132,7 +132,8 @@ struct EndpointTableTests {
     @Test("An endpoint that takes escapes takes those in names, and no other spelling")
     func escapes() throws {
         let table = try Self.table([
-            Endpoint(path: "/users/{id}/end", methods: ["GET"], takesEscapes: true) { _ in EndpointResponse(status: 200)
+            Endpoint(path: "/users/{id}/end", methods: ["GET"], allowsEscapedParameters: true) { _ in
+                EndpointResponse(status: 200)
             }
         ])
         for (name, id) in [
@@ -213,7 +214,7 @@ struct EndpointTableTests {
             Self.endpoint("/authorize", "GET", scope: .hostsWith(.clients)),
             Self.endpoint("/.sallyport/login", "GET", scope: .everyHost),
         ]
-        func served(_ jobs: EndpointJobs, endpoints isServed: Bool = true) throws -> [String] {
+        func served(_ jobs: EndpointGroups, endpoints isServed: Bool = true) throws -> [String] {
             var host = HostSettings(publicURL: Gate.app, endpoints: isServed, routes: [route("/**", .required)])
             host.jobs = jobs
             let table = RouteTable([host], upstreams: ["app"])
@@ -243,7 +244,7 @@ struct EndpointTableTests {
         func names(_ host: HostSettings) throws -> Bool {
             let table = RouteTable([host], upstreams: ["app"])
             let endpoints = try EndpointTable(
-                [Self.endpoint("/.well-known/x", "GET", scope: .appNamingHosts)],
+                [Self.endpoint("/.well-known/x", "GET", scope: .appLinkHosts)],
                 forwarding: [],
                 on: table,
                 upstreams: ["app"]

@@ -116,7 +116,7 @@ struct PathInfoTests {
     }
 
     @Test("If several patterns match a prefix, the most specific one decides")
-    func mostSpecificPrefix() {
+    func maxSpecificPrefix() {
         let gate = Gate([route("/**", .public), route("/users/*", .required), route("/users/me", .public)])
         #expect(gate.ask("/users/me/x") == .route("/**"))
         #expect(gate.ask("/users/7/x") == .refused(.pathAmbiguous))

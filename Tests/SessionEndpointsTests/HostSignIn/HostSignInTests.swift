@@ -110,7 +110,7 @@ struct HostSignInTests {
     }
 
     @Test("A browser keeps at most 25 nonces; the oldest go")
-    func mostNonces() async throws {
+    func maxNonces() async throws {
         let bench = try HostBench()
         var browser = HostBrowser(bench)
         var all: [String] = []

@@ -60,7 +60,7 @@ struct TicketCaseTests {
         },
         Issue(description: "and a ticket came instead", suffices: false, demand: SignInDemand(isAgain: true)) {
             Self.fresh(&$0)
-            $0.bornOf = Self.authority.make(.session, in: Self.lineage).key
+            $0.sourceKey = Self.authority.make(.session, in: Self.lineage).key
         },
         Issue(description: "the level is reached", suffices: true, demand: SignInDemand(aal: .aal1)),
         Issue(description: "the level is not reached", suffices: false, demand: SignInDemand(aal: .aal2)),
@@ -208,14 +208,14 @@ struct TicketCaseTests {
         expected.host = Self.host
         expected.device = Self.device(Self.otherAddress)
         expected.issuedAt = Self.now
-        expected.bornOf = Self.parentKey
+        expected.sourceKey = Self.parentKey
         #expect(made == expected)
 
         let root = Self.authority.make(.session, in: Self.lineage).key
         let second = Session.onAnotherHost(
             from: Self.session {
                 $0.origin = .transfer
-                $0.bornOf = root
+                $0.sourceKey = root
             },
             Self.parentKey,
             id: "ses_3",
@@ -223,6 +223,6 @@ struct TicketCaseTests {
             device: Self.device(),
             now: Self.now
         )
-        #expect(second.bornOf == root && second.familyRoot(Self.ownKey) == root, "the family has one root")
+        #expect(second.sourceKey == root && second.familyRoot(Self.ownKey) == root, "the family has one root")
     }
 }

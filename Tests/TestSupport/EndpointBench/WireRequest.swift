@@ -17,7 +17,7 @@ package struct WireRequest: Sendable {
     package var body: [UInt8]
     package var address: IPAddress
     package var authority: String
-    package var cookieReach: CookieReach
+    package var cookieReach: CookieScope
     package var requestID: String
 
     package init(
@@ -28,7 +28,7 @@ package struct WireRequest: Sendable {
         body: [UInt8] = [],
         from address: IPAddress = IPAddress(v4: 0xC000_0201),
         on authority: String = "app.example.com",
-        cookieReach: CookieReach = .site,
+        cookieReach: CookieScope = .site,
         requestID: String = "r1"
     ) {
         self.method = method

@@ -35,7 +35,7 @@ enum CookieFuzzing {
                 return "the handoff cookies are others"
             }
             var kept: [UInt8] = []
-            self.cookies.forEachKept(of: field, base, dropsHandoff: true, dropsProviders: true) {
+            self.cookies.forEachForwardedRun(of: field, base, dropsHandoff: true, dropsProviderCookie: true) {
                 kept += Array($0.bytes(in: base))
             }
             if self.pairs(kept) != self.pairs(bytes).filter({ !self.isOurs($0) }) {
@@ -45,7 +45,7 @@ enum CookieFuzzing {
                 return "the session was not seen"
             }
             var query: [UInt8] = []
-            self.parameter.forEachKept(of: field, base) { query += Array($0.bytes(in: base)) }
+            self.parameter.forEachForwardedRun(of: field, base) { query += Array($0.bytes(in: base)) }
             let again = query.withExactCopy { self.parameter.find(in: Slice(0, $1), $0) }
             if again != nil { return "the parameter is still there" }
             if self.parameter.find(in: field, base) == nil, query != bytes {

@@ -169,7 +169,7 @@ enum RecordFuzzing {
         expiresAt: Self.now.advanced(by: .seconds(3600)),
         idleLifetime: .seconds(900),
         device: DeviceFacts(address: IPAddress(v4: 1), asn: 64496, userAgent: "x"),
-        bornOf: Self.key(.transfer),
+        sourceKey: Self.key(.transfer),
         epoch: 7,
         provider: ProviderSession(name: "p", sessionID: "s", grant: Self.key(.grant), renewAt: Self.now),
         access: AccessTerms(audience: "a"),

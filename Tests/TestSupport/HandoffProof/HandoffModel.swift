@@ -90,7 +90,7 @@ struct HandoffModel: Sendable {
         var place: Place
         var host: String
         var policy: HandoffPolicy
-        var existingSuffices = true
+        var mayKeepSession = true
         var now: UnixTime
     }
 
@@ -135,7 +135,7 @@ struct HandoffModel: Sendable {
             return .refused([.handoffOtherUser], endsExisting: true)
         }
         let expiresAt = given.now.advanced(by: Self.transferredLife)
-        if let existing, given.existingSuffices, self.webs[existing].expiresAt >= expiresAt {
+        if let existing, given.mayKeepSession, self.webs[existing].expiresAt >= expiresAt {
             self.tokens[given.token].state = .usedUp(keeping: existing)
             if given.existingNumber == self.webs[existing].renewals {
                 self.webs[existing].renewals += 1

@@ -90,7 +90,7 @@ struct HandoffPair {
                 to: given.host,
                 given.policy,
                 by: transport,
-                suffices: given.existingSuffices,
+                suffices: given.mayKeepSession,
                 attempt: attempt
             )
         }

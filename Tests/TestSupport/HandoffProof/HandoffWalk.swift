@@ -89,7 +89,7 @@ package struct HandoffWalk {
             place: self.pick(self.chance(70) ? [self.pair.model.tokens[token].place] : Place.allCases),
             host: HandoffWalkBench.host,
             policy: self.policy(),
-            existingSuffices: self.chance(80),
+            mayKeepSession: self.chance(80),
             now: self.pair.bench.clock.now
         )
     }
@@ -101,7 +101,7 @@ package struct HandoffWalk {
         let isMissed = self.chance(15)
         self.trace.append(
             "browser \(browser) (\(given.existing.map(String.init) ?? "-")) presents \(given.token) at \(given.place), "
-                + "\(given.policy)\(given.existingSuffices ? "" : ", insufficient")"
+                + "\(given.policy)\(given.mayKeepSession ? "" : ", insufficient")"
                 + "\(isAsked ? ", asked first" : "")\(isLost ? ", answer lost" : "")"
                 + (isMissed ? ", misses a new token" : "")
         )

@@ -153,7 +153,7 @@ package struct HandoffWalkBench: Sendable {
             requestID: "present"
         )
         request.existingToken = live?.token
-        request.existingSuffices = suffices
+        request.mayKeepSession = suffices
         return request
     }
 

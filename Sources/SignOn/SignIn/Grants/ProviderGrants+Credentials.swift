@@ -28,7 +28,7 @@ extension ProviderGrants {
         else { return nil }
         let key = self.authority.grantKey(ofForeign: user.key)
         var wasAbsent = false
-        for _ in 0..<Self.mostWrites {
+        for _ in 0..<Self.maxWrites {
             let stored = try await self.grant(key)
             var next = stored?.record ?? self.grant(kept, of: user, confirmedAt: confirmedAt)
             // The provider may have extended its session.

@@ -54,7 +54,7 @@ extension ProviderGrants {
     /// - Returns: The grant if no holder is left, so that it was deleted. If the store cannot be asked, the grant stays
     ///   until it expires with its last session.
     private func leaveShared(_ key: RecordKey, _ lineage: Lineage?) async -> ProviderGrant? {
-        for _ in 0..<Self.mostWrites {
+        for _ in 0..<Self.maxWrites {
             guard let stored = try? await self.grant(key) else { return nil }
             let others = stored.record.sessions.filter { $0.lineage != lineage }
             guard let holders = try? await self.living(others) else { return nil }

@@ -93,7 +93,7 @@ extension ProviderGrants: SessionRenewer {
                 return .underWay
             }
             guard !state.isDraining, now >= state.restsUntil[provider] ?? now, now >= state.rests[grant] ?? now,
-                state.underWay.values.count(where: { $0.provider == provider }) < Self.mostRenewals
+                state.underWay.values.count(where: { $0.provider == provider }) < Self.maxRenewals
             else { return .resting }
             state.underWay[grant] = RenewalUnderWay(provider: provider, waiting: waiters)
             state.rests[grant] = nil
@@ -106,7 +106,7 @@ extension ProviderGrants: SessionRenewer {
         let waiting = self.state.withLock { state in
             let waiting = state.underWay.removeValue(forKey: grant)?.waiting ?? []
             guard state.mustLookAgain.remove(grant) == nil, let rest else { return waiting }
-            if state.rests.count >= Self.mostRests { state.forgetRests(at: now, keeping: Self.mostRests / 2) }
+            if state.rests.count >= Self.maxRests { state.forgetRests(at: now, keeping: Self.maxRests / 2) }
             state.rests[grant] = rest
             return waiting
         }
@@ -120,7 +120,7 @@ extension ProviderGrants: SessionRenewer {
 
     /// The maximum number of grants with a remembered time of the next check. It equals the capacity of a loop's
     /// session cache, so that shared grants in use are not checked too often.
-    private static let mostRests = 65_536
+    private static let maxRests = 65_536
 
     // MARK: Steps
 
@@ -128,7 +128,7 @@ extension ProviderGrants: SessionRenewer {
     private func renew(_ renewal: Renewal) async -> UnixTime? {
         var writes = 0
         do {
-            while writes < Self.mostWrites {
+            while writes < Self.maxWrites {
                 guard let stored = try await self.grant(renewal.key) else {
                     // The holders of a shared grant end with it, even if ending them failed before.
                     if renewal.isShared { try await self.end(renewal.session.lineage) }
@@ -345,7 +345,7 @@ extension ProviderGrants: SessionRenewer {
     }
 
     func update(_ key: RecordKey, _ grantKey: RecordKey, _ grant: ProviderGrant) async throws(NotDone) {
-        for _ in 0..<Self.mostWrites {
+        for _ in 0..<Self.maxWrites {
             guard let stored = try await self.ask({ store, loop in store.session(key, on: loop) }),
                 let next = grant.update(of: stored.record, grantKey)
             else { return }

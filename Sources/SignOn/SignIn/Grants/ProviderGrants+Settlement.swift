@@ -26,7 +26,7 @@ extension ProviderGrants {
         // first attempt and treat it as stored, although perhaps no replica has it.
         var unanswered: (grant: ProviderGrant, judged: RecordVersion, attempt: AttemptID)?
         let settlement = await self.persist { () async throws(NotDone) -> Settlement? in
-            for _ in 0..<Self.mostWrites {
+            for _ in 0..<Self.maxWrites {
                 if unanswered == nil {
                     guard let stored = try await self.grant(key) else { return .absent }
                     guard let next = change(stored.record) else { return .stored(stored.record) }

@@ -19,9 +19,9 @@ package import Vocabulary
 package final class ProviderGrants: RecordCaller {
     /// The maximum number of renewals at once for one provider, so that it is not asked for all sessions after an
     /// outage, and a provider that does not answer delays no renewals of others.
-    static let mostRenewals = 32
+    static let maxRenewals = 32
     /// The maximum number of tries to write a record while others replace it.
-    static let mostWrites = 8
+    static let maxWrites = 8
 
     /// A request that waits for a renewal.
     struct Waiter {
@@ -191,7 +191,7 @@ package final class ProviderGrants: RecordCaller {
         for settings: RefreshTokenSettings? = nil,
         isAgain: Bool = false
     ) async throws(NotDone) -> Bool {
-        for _ in 0..<Self.mostWrites {
+        for _ in 0..<Self.maxWrites {
             guard let stored = try await self.grant(key) else { return false }
             // Only a native app's sign-in has a grant without holders, until its own session is added.
             if settings != nil, stored.record.sessions.isEmpty { return false }

@@ -28,7 +28,7 @@ package struct ProviderLogout: Sendable {
     package func obey(_ token: Secret, for requester: Requester) async throws(NotDone) {
         do throws(NotDone) {
             let logout = try await self.provider.logoutToken(token)
-            guard try await !self.ends.wasObeyed(logout.id, of: self.provider.name) else {
+            guard try await !self.ends.wasProcessed(logout.id, of: self.provider.name) else {
                 throw NotDone(.logoutReplayed)
             }
             let ended = try await self.end(logout)

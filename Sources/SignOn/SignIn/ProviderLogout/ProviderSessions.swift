@@ -228,7 +228,7 @@ package struct ProviderSessions: RecordCaller {
     }
 
     /// Returns whether the logout token with this id (`jti`) was carried out.
-    package func wasObeyed(_ id: String, of provider: String) async throws(NotDone) -> Bool {
+    package func wasProcessed(_ id: String, of provider: String) async throws(NotDone) -> Bool {
         for key in self.authority.logoutReceiptKeys(id, of: provider) {
             let present = try await self.ask { store, loop in
                 store.replaceable(key, as: LogoutReceipt.self, on: loop)

@@ -7,7 +7,7 @@ package import Vocabulary
 enum FreshSignIn {
     /// Returns whether the user signed in on the host itself after `time`, neither by a handoff nor by a ticket.
     static func began(_ session: Session, after time: UnixTime) -> Bool {
-        session.origin == .browser && session.bornOf == nil && session.issuedAt >= time
+        session.origin == .browser && session.sourceKey == nil && session.issuedAt >= time
     }
 }
 
@@ -185,7 +185,7 @@ extension Session {
             expiresAt: parent.expiresAt,
             idleLifetime: parent.idleLifetime,
             device: device,
-            bornOf: parent.familyRoot(parentKey) ?? parentKey,
+            sourceKey: parent.familyRoot(parentKey) ?? parentKey,
             epoch: parent.epoch,
             provider: parent.provider,
             actor: parent.actor,

@@ -1,6 +1,6 @@
 /// Rewrites the references in a client's `Destination` and `If` (WebDAV, RFC 4918 10.3, 10.4) on routes that change the
 /// path. The origins in the references are unchanged.
-package struct OwnReferences {
+package struct AppReferences {
     private let prefixes: PathPrefixes
     private let publicOrigin: [UInt8]
 

@@ -3,7 +3,7 @@ package import Sessions
 package import Vocabulary
 
 /// Ends the gateway's sessions when a forwarded request signs their user out at the provider.
-package struct PassedEnds: RecordCaller {
+package struct ForwardedSignOuts: RecordCaller {
     private let users: UserSessions
     private let provider: String
     private var sessions: SessionService { self.users.sessions }

@@ -1,5 +1,5 @@
 /// Which requests carry the gateway's cookies of a host.
-package enum CookieReach: Sendable, Hashable {
+package enum CookieScope: Sendable, Hashable {
     /// Like `site`, but without `Secure`, for plain HTTP. Only for loopback, or if the operator allows plain HTTP.
     case plain
     /// Requests from the same site, and navigations from links on other sites (`SameSite=Lax`).

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Makes all event loops read the clock again when the store sets it, because each loop caches the time. The gateway is
 /// not ready until all loops have done so.
-final class ClockSpread: Sendable {
+final class ClockSkew: Sendable {
     private struct State {
         /// Makes all event loops read the clock; `nil` until `follow` is called.
         var spread: (@Sendable () async -> Void)?

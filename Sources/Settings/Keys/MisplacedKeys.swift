@@ -1,5 +1,5 @@
 /// Keys that operators write in the wrong place, and what to write instead.
-enum LaterKeys {
+enum MisplacedKeys {
     private static let keys = [
         "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
         "telemetry.timeout": "set the variable OTEL_EXPORTER_OTLP_TIMEOUT, in milliseconds",

@@ -4,7 +4,7 @@ import Vocabulary
 
 /// `/.well-known/apple-app-site-association` and `/.well-known/assetlinks.json`: the native apps that may receive https
 /// callbacks on a host. Apple's document lists the paths of the callbacks, so that no other link opens in the app.
-package struct AppNamingEndpoints: Sendable {
+package struct AppLinkEndpoints: Sendable {
     /// The path where iOS looks for the apps.
     package static let applePath = "/.well-known/apple-app-site-association"
     /// The path where Android looks for the apps.
@@ -24,7 +24,7 @@ package struct AppNamingEndpoints: Sendable {
     }
 
     private static func endpoint(_ path: String, _ document: @escaping @Sendable (String) -> JSONValue) -> Endpoint {
-        Endpoint(path: path, methods: ["GET", "HEAD"], scope: .appNamingHosts, bodyLimit: 0) { request in
+        Endpoint(path: path, methods: ["GET", "HEAD"], scope: .appLinkHosts, bodyLimit: 0) { request in
             EndpointResponse(
                 status: 200,
                 fields: [

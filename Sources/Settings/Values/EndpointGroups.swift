@@ -1,5 +1,5 @@
 /// Groups of the gateway's endpoints outside of `/.sallyport/`. The app serves the paths of groups that the host lacks.
-package struct EndpointJobs: OptionSet, Sendable, Hashable {
+package struct EndpointGroups: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
     package init(rawValue: UInt8) {
@@ -7,11 +7,11 @@ package struct EndpointJobs: OptionSet, Sendable, Hashable {
     }
 
     /// OAuth clients: `/authorize`, `/oauth/**`, `/oidc/logout`, `/v2/logout` and `/userinfo`.
-    package static let clients = EndpointJobs(rawValue: 1)
+    package static let clients = EndpointGroups(rawValue: 1)
     /// Native apps, in the shapes of Kratos: `/sessions/**` and `/self-service/**`.
-    package static let nativeApps = EndpointJobs(rawValue: 2)
+    package static let nativeApps = EndpointGroups(rawValue: 2)
     /// Verifiers of the gateway's tokens: the metadata and keys in `/.well-known/`.
-    package static let verifiers = EndpointJobs(rawValue: 4)
+    package static let verifiers = EndpointGroups(rawValue: 4)
 
-    package static let all: EndpointJobs = [.clients, .nativeApps, .verifiers]
+    package static let all: EndpointGroups = [.clients, .nativeApps, .verifiers]
 }
