@@ -44,11 +44,11 @@ package struct ProvenUser: Sendable, Hashable {
     }
 }
 
-/// The tokens of a provider's token endpoint (RFC 6749 5.1). Only calls to the provider and the configured
-/// `identity.headers` contain them.
+/// The tokens of a provider's token endpoint (RFC 6749 5.1), or a session of Kratos (`RefreshingProvider.kept`). Only
+/// calls to the provider and the configured `identity.headers` contain them.
 package struct ProviderTokenSet: Sendable, Hashable {
     package var accessToken: Secret
-    /// Exactly `Bearer` or `DPoP`.
+    /// Exactly `Bearer` or `DPoP`. For a session of Kratos, the kind of credential (`KratosProvider.kept`).
     package var tokenType: String
     package var idToken: Secret?
     package var refreshToken: Secret?

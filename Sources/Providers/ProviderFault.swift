@@ -6,7 +6,7 @@ struct ProviderFault: Error, Sendable, Hashable {
     let detail: String
     /// True if the fault may be temporary, because the provider or its keys cannot be reached.
     let isOutage: Bool
-    /// True if the token is from another issuer or for another client.
+    /// True if the token is from another issuer or for another client, or userinfo describes another user.
     let isForeign: Bool
     /// True if the provider rejects the access token (401).
     let isUnauthorized: Bool

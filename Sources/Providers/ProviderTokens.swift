@@ -158,7 +158,8 @@ package final class ProviderTokens: ForeignTokens {
         return self.sources.first { $0.provider.mayKnow(token, as: kind) }
     }
 
-    /// Judges a signed token. The signature is verified again only when this loop's verdict is no longer fresh.
+    /// Judges a signed token. The signature is verified again if this loop's verdict is no longer fresh, or if the
+    /// store no longer knows the token.
     private func judged(
         _ question: Question,
         _ known: ForeignSession?,

@@ -14,8 +14,8 @@ package protocol RefreshingProvider: Sendable {
     /// Without a refresh token, it usually does only if the access token has not expired before the answer.
     func isTimely(_ tokens: ProviderTokenSet, at time: UnixTime) -> Bool
 
-    /// Exchanges the refresh token, within a time limit. Without a refresh token, asks userinfo with the access token.
-    /// If the provider rejects an unexpired access token, the result is `.ended`.
+    /// Exchanges the refresh token, within a time limit. Without a refresh token, asks about the user with the access
+    /// token. If the provider rejects an unexpired access token, and the rejection is credible, the result is `.ended`.
     ///
     /// - Parameter user: The session's user. An answer about another user gives `.ended` (OpenID Connect Core 12.2).
     func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh

@@ -19,7 +19,7 @@ package protocol TokenProvider: Sendable {
     var staleLifetime: Duration { get }
 
     /// Returns whether the bytes have the syntax of the provider's tokens. Called on an event loop, without I/O, for
-    /// every token without the gateway's own syntax.
+    /// tokens without the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
 
     /// Returns whether the bytes have the syntax of the provider's tokens (`native`) or of its cookie (`web`).
@@ -91,7 +91,8 @@ package enum TokenVerdict: Sendable, Equatable {
     case ended(Reason)
     /// The provider knows the session, but demands another factor before it reports the user.
     indirect case insufficient(ProviderDemand)
-    /// The provider cannot be reached. The request gets 503 with `Retry-After`.
+    /// The provider gives no usable answer. The request gets 503 with `Retry-After`, unless an earlier verdict can
+    /// still be used.
     case unavailable
 }
 

@@ -158,7 +158,8 @@ extension RecordCaller {
     }
 
     /// Attaches the clients of ended sessions to the browser's new session. Notifies the clients instead if no new
-    /// session exists or its user has another id, because the clients' id_tokens contain the earlier id as `sub`.
+    /// session exists or its user has another realm or id, because the clients' id_tokens contain the earlier id as
+    /// `sub`.
     func moveClients(of former: [NewSession], to next: NewSession?) {
         guard let notifier = self.notifier else { return }
         for ended in former {
@@ -191,7 +192,8 @@ extension RecordCaller {
 
     // MARK: The record
 
-    /// Removes the ended entries from a record, and returns them. If the store fails, clients may be notified twice.
+    /// Removes the ended entries from a record, and returns them. If the store fails, clients may be notified twice or
+    /// not at all.
     private func removed(
         from key: RecordKey,
         where hasEnded: (ClientSessions.Entry) -> Bool

@@ -80,7 +80,7 @@ package struct TryCounter: StoreCaller {
 
     /// Counts a try in all buckets.
     ///
-    /// - Throws: `reason` if a rate limit is exceeded.
+    /// - Throws: `reason` if a rate limit is exceeded; an outage of the limiter.
     package func count(_ tries: [RateBucket], or reason: Reason) async throws(NotDone) {
         let decision = try await self.ask { limiter, loop in limiter.allow(tries, cost: 1, on: loop) }
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }

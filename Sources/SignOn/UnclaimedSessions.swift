@@ -12,7 +12,7 @@ final class UnclaimedSessions: Sendable {
 
     private let count = Mutex(0)
 
-    /// Retries `end` in the background until it succeeds.
+    /// Retries `end` in the background until it succeeds, at most `tries` times.
     func retry(_ end: @escaping @Sendable () async throws -> Void) {
         let hasPlace = self.count.withLock { count in
             guard count < Self.capacity else { return false }

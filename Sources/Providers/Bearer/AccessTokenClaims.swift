@@ -121,7 +121,7 @@ struct AccessTokenClaims: Sendable {
         return scopes
     }
 
-    /// Returns the client to which the token was issued; `nil` if no claim names one.
+    /// Returns the client to which the token was issued; `nil` if no claim names one, or the name is not plain.
     private static func client(_ claims: UserClaims) -> String? {
         let name = claims.text(at: "client_id") ?? claims.text(at: "azp") ?? claims.text(at: "cid")
         return name.flatMap { $0.isPlain(upTo: Self.longestName) ? $0 : nil }

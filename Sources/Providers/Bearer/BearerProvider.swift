@@ -61,7 +61,7 @@ package struct BearerProvider: TokenProvider {
             }
             return self.judge(verified)
         } catch {
-            // `keyFetchDenied`: the key is unknown, but the keys were fetched within the last half minute. The token is
+            // `keyFetchDenied`: no known key verifies the token, and the keys cannot be fetched again now. The token is
             // rejected, because issuers publish a key before they use it, and anybody can invent a key id.
             return .unknown(.credentialInvalidToken)
         }

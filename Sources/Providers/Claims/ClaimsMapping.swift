@@ -24,7 +24,7 @@ package final class ClaimsMapping: Sendable {
         self.groupsOnly = settings.groupsOnly.map(GlobPattern.init)
     }
 
-    /// Returns whether a configured trait has no value in these claims.
+    /// Returns whether a configured trait has no value in these claims. An untrusted `email_verified` may be missing.
     package func lacksTraits(_ claims: UserClaims) -> Bool {
         self.settings.traits.contains { trait in
             self.value(of: trait, claims) == nil && (trait.name != "email_verified" || self.settings.vouchesForEmail)

@@ -4,7 +4,8 @@ import Vocabulary
 extension ProviderTokenEndpoint {
     /// Redeems an authorization code for tokens (RFC 6749 4.1.3).
     ///
-    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449), even if it is not demanded.
+    /// - Parameter bindsTokens: True if the tokens must be bound to a key (RFC 9449), even if the provider does not
+    ///   demand it.
     /// - Returns: The tokens, and the key that they are bound to; `nil` for bearer tokens.
     func redeem(
         _ code: String,

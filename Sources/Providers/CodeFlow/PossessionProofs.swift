@@ -8,10 +8,10 @@ final class PossessionProofs: Sendable {
     /// The maximum length of a nonce in bytes.
     private static let longestNonce = 512
 
-    /// Sends calls that need no proof.
+    /// Sends all calls, also those that need no proof.
     let transport: any CallTransport
     private let clock: Clock
-    /// The last nonce of each origin (RFC 9449 8.2, 9). A provider has few origins.
+    /// The last nonce of each origin (RFC 9449 8.2, 9). A provider has few origins, so their number is not limited.
     private let nonces = Mutex<[String: String]>([:])
 
     init(transport: any CallTransport, clock: Clock) {

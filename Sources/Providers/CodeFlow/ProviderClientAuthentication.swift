@@ -45,8 +45,8 @@ package struct ProviderClientAuthentication: Sendable {
 
     /// Returns a form POST that authenticates the client and accepts JSON.
     ///
-    /// - Parameter audience: The audience of a client assertion: the token endpoint (OpenID Connect Core 9), for every
-    ///   endpoint.
+    /// - Parameter audience: The audience of a client assertion: the token endpoint (OpenID Connect Core 9), or `url`
+    ///   if the token endpoint is not known.
     package func post(
         _ parameters: [(name: String, value: String)],
         to url: EndpointURL,

@@ -12,7 +12,7 @@ struct ProviderTokenEndpoint: Sendable {
     let proofs: PossessionProofs
     var timeLimit: Duration = .seconds(5)
 
-    /// Requests tokens. The request is not retried.
+    /// Requests tokens. The request is not retried, unless the server demands a DPoP nonce.
     ///
     /// - Parameter key: The key to bind the tokens to (RFC 9449); `nil` for bearer tokens.
     func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async throws(TokenFault) -> ProviderTokenAnswer {

@@ -19,7 +19,8 @@ extension ProviderGrant {
 
     /// The next step of a gateway when a session of the grant is used.
     package enum RenewalStep: Sendable, Equatable {
-        /// Nothing is due, but the session may lack the result of an earlier renewal.
+        /// Nothing is due, or the provider cannot be asked. The session may still lack the result of an earlier
+        /// renewal.
         case follow
         /// Wait until this time.
         case rest(until: UnixTime)
@@ -71,7 +72,8 @@ extension ProviderGrant {
         return next.unleased()
     }
 
-    /// Makes the grant due an interval after the confirmation at `time`, unless the provider cannot be asked then.
+    /// Makes the grant due within an interval after the confirmation at `time`, unless the provider cannot be asked
+    /// then.
     package mutating func askWithinInterval(from time: UnixTime, isTimely: TimeCheck) {
         let due = time.advanced(by: self.following?.interval ?? Self.interval)
         guard isTimely(self.tokens, due) else { return }

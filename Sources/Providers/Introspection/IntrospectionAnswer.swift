@@ -31,7 +31,7 @@ struct IntrospectionAnswer: Sendable {
             return .unknown(error)
         }
         let end = claims.expiresAt ?? now.advanced(by: Self.usualLifetime)
-        // No leeway, because the provider's clock decides about its own token.
+        // No leeway, because the provider itself has just checked the token's expiry.
         guard end > now else { return .unknown(.credentialExpired) }
         let known = try? access.known(
             expiresAt: end,

@@ -158,7 +158,8 @@ package final class IntrospectionProvider: TokenProvider {
         return .unavailable
     }
 
-    /// Returns the endpoint, and the audience of client assertions; `nil` if the metadata name no endpoint.
+    /// Returns the endpoint, and the audience of client assertions; `nil` if the metadata are not known or name no
+    /// endpoint.
     private func endpoint() async -> (url: EndpointURL, audience: EndpointURL)? {
         switch self.place {
         case .configured(let url): return (url, url)

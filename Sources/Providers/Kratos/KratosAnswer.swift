@@ -7,12 +7,12 @@ import Vocabulary
 struct KratosAnswer: Sendable {
     /// The configured maximum time for which a session is used without asking Kratos.
     let cacheLifetime: Duration
-    /// The names that Kratos's users have here.
+    /// The names that Kratos's users have at the gateway.
     let names: SubjectNames
 
-    /// Returns the verdict in an answer: `ended` if the session is unknown to Kratos or has expired. Only a session,
-    /// Kratos's own 401 and its request for another factor say something about the credential. Too many requests (429),
-    /// errors (5xx), and answers of other software at the URL do not.
+    /// Returns the verdict in an answer: `ended` if the session is unknown to Kratos, inactive or expired. Only a
+    /// session, Kratos's own 401 and its request for another factor say something about the credential. Too many
+    /// requests (429), errors (5xx), and answers of other software at the URL do not.
     func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
         guard let document = answer.json() else { return .unavailable }
         switch answer.status {

@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// The exchange of two codes for a session.
 extension KratosProvider {
-    /// Exchanges two codes for a session at Kratos, and returns the answer. `nil` if Kratos cannot be reached.
+    /// Exchanges two codes for a session at Kratos, and returns the answer. `nil` if no answer arrives.
     ///
     /// - Parameter fields: The header fields of the app's request to pass on to Kratos.
     package func exchange(
@@ -22,7 +22,8 @@ extension KratosProvider {
         }
     }
 
-    /// Returns when the user of an answer to `exchange` signed in, by Kratos's clock. `nil` if there is no session.
+    /// Returns when the user of an answer to `exchange` signed in, by Kratos's clock. `nil` if there is no session, or
+    /// the session contains no time.
     package func signedInAt(_ answer: CallAnswer) -> UnixTime? {
         guard let session = answer.json()?["session"].flatMap(KratosSession.init) else {
             self.reportOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")

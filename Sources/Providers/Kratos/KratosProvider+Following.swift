@@ -17,7 +17,7 @@ extension KratosProvider: RefreshingProvider {
                 tokenType: isToken ? Self.tokenType : self.cookieName,
                 expiresAt: expiresAt
             ),
-            // What an app hands off ends as soon as the app's token does.
+            // What an app hands off must end with the app's token, so Kratos is asked as often as about the token.
             interval: isToken ? max(Self.shortestInterval, self.answers.cacheLifetime) : nil
         )
     }

@@ -37,7 +37,8 @@ package final class KratosProvider: TokenProvider {
     /// From this number of unanswered calls in a row, `failure` is set. Fewer may concern a single session.
     private static let longSilence = 3
 
-    /// The reason why Kratos does not name the owners of sessions. `nil` while Kratos does.
+    /// The reason why Kratos does not name the owners of sessions, after `longSilence` failed calls in a row; otherwise
+    /// `nil`.
     package var failure: String? {
         self.silence.withLock { $0.count < Self.longSilence ? nil : $0.detail }
     }

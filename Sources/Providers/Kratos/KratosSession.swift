@@ -45,7 +45,7 @@ struct KratosSession: Sendable {
     /// Returns the verdict on a token of this session.
     ///
     /// - Parameters:
-    ///   - names: The names that Kratos's users have here.
+    ///   - names: The names that Kratos's users have at the gateway.
     ///   - cached: How long the verdict may be used.
     func verdict(named names: SubjectNames, cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
         let end = self.expiresAt ?? now.advanced(by: Self.usualLifetime)
@@ -101,7 +101,8 @@ struct KratosSession: Sendable {
 }
 
 extension Identity {
-    /// Returns Kratos's user under the name that the user has here. `nil` if another user could have that name.
+    /// Returns Kratos's user under the name that the user has at the gateway. `nil` if another user could have that
+    /// name.
     func named(by names: SubjectNames) -> Identity? {
         guard let name = names.name(of: self.id) else { return nil }
         var identity = self

@@ -36,8 +36,8 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
         self.isKept = isKept
     }
 
-    /// Returns the answer of `ask` or of an equal open question. `nil` if too many are open, in total or of this
-    /// caller.
+    /// Returns the answer of `ask`, or of an equal question that is open or whose answer is still shared. `nil` if too
+    /// many are open, in total or of this caller.
     func answer(
         to question: Question,
         for caller: ProviderCaller = .endpoint(nil),

@@ -33,7 +33,7 @@ package final class MetadataCache: Sendable {
     /// The last valid metadata, without waiting; `nil` before the first valid answer.
     package var known: ProviderMetadata? { self.state.withLock { $0.schedule.known } }
 
-    /// The reason why the last request failed; `nil` if it succeeded.
+    /// The reason why the last request failed; `nil` if it succeeded or none has ended yet.
     package var failure: MetadataError? { self.state.withLock { $0.schedule.failure } }
 
     /// Starts to refresh the metadata on schedule. Ends when this object is released.

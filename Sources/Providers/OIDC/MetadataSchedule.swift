@@ -8,7 +8,7 @@ struct MetadataSchedule: Sendable {
     private static let longestPause: Duration = .seconds(60)
 
     private(set) var known: ProviderMetadata?
-    /// The reason why the last request failed; `nil` if it succeeded.
+    /// The reason why the last request failed; `nil` if it succeeded or none has ended yet.
     private(set) var failure: MetadataError?
     private var failures = 0
     /// The end of the last request, and the pause after it; `nil` before the first request.

@@ -89,7 +89,8 @@ extension OpenIDProvider {
         case foreign(detail: String)
     }
 
-    /// Returns the result of a refresh. It always contains the new tokens, because the former ones may be used up.
+    /// Returns the result of a refresh. Unless it is `ended`, it contains the new tokens, because the former ones may
+    /// be used up.
     private func outcome(_ news: News, _ kept: ProviderTokenSet, previous: Secret?) -> ProviderRefresh {
         var kept = kept
         switch news {

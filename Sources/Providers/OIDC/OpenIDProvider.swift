@@ -17,7 +17,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     let userInfoHistory = UserInfoHistory()
     private let request: ProviderAuthorizationRequest
 
-    /// Creates the provider. No call is made before `issuer.start()`.
+    /// Creates the provider without a call to the issuer. `issuer.start()` or the first use fetches the metadata.
     ///
     /// - Parameters:
     ///   - issuer: The issuer of `settings`, if it exists already; `nil` to create it.

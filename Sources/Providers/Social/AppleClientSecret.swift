@@ -12,7 +12,7 @@ struct AppleClientSecret: Sendable {
     private let teamID: String
     private let audience: String
 
-    /// - Throws: `ProviderSetUpError` if the key is not on P-256.
+    /// - Throws: `ProviderSetUpError` if the file contains no valid key on P-256.
     init(_ settings: AppleSettings) throws(ProviderSetUpError) {
         do throws(JOSEError) {
             self.key = try SigningKey(pem: settings.privateKey, algorithm: .es256)

@@ -7,7 +7,8 @@ import Vocabulary
 /// A password hash takes a core for tens of milliseconds. At low priority, it yields the core to an event loop with
 /// work at once. Under constant load, a hash still gets a tenth of a core.
 ///
-/// Swift's and Dispatch's threads are shared, and an unprivileged thread cannot raise its priority again.
+/// Swift's and Dispatch's threads are shared, and an unprivileged thread cannot raise its priority again. So `run`
+/// prefers a thread of its own.
 enum BackgroundThread {
     /// The niceness. A higher value or `SCHED_IDLE` would delay sign-ins too long while the loops are busy.
     private static let niceness: Int32 = 10

@@ -30,8 +30,8 @@ package final class KnownUsers: Sendable {
     package init() {}
 
     /// Adopts new settings. The first settings cause no changes, and neither do settings without static users. From
-    /// this call on, `hashes(of:)` rejects sign-ins with a former password, so ending the sessions of `changed` misses
-    /// none.
+    /// this call on, `hashes(of:)` returns the new hashes, by which sign-ins with a former password are refused. So
+    /// ending the sessions of `changed` misses none.
     package func adopt(_ provider: (any ProviderSettings)?) -> Changes {
         guard let users = (provider as? FixedUsersSettings)?.users else { return Changes() }
         let hashes = Self.hashes(of: users)

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// No source can fill all places. A quarter of them is reserved for familiar sources. A source gets a place only while
 /// it has fewer places than are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). So one
-/// source gets at most half of the places, and a new source always finds one. Sources take turns.
+/// source gets at most half of the places. Sources take turns.
 package final class PasswordWorkers: Sendable {
     /// Does the work, and returns a closure that passes the result to the caller.
     private typealias Job = @Sendable () -> @Sendable () -> Void

@@ -64,7 +64,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     }
 
     /// Returns the password as typed, and in the Unicode form of other keyboards, because the hash may be of either.
-    /// The number of forms depends only on the password.
+    /// The number of forms depends only on the password, so it does not reveal whether the user exists.
     private static func spellings(of password: Secret) -> [[UInt8]] {
         let twin = String(validating: password.bytes, as: UTF8.self)?.twin
         return [password.bytes] + (twin.map { [Array($0.utf8)] } ?? [])

@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Counts audit records of one kind and their rule results. Counting locks the metrics registry.
+/// Counts audit records of one kind and their rule results.
 package struct ActCounters: Sendable {
     private let metrics: MetricsRegistry
     private let countAct: @Sendable (AuditRecord) -> Void

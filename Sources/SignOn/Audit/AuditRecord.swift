@@ -50,7 +50,7 @@ package struct AuditRecord: Sendable, Equatable {
     package var detail: String?
     /// The provider's own name (the issuer for OpenID Connect).
     package var provider: String?
-    /// The name of the user's realm. `nil` if the subject contains it.
+    /// The name of the user's realm. `nil` if only the subject is known, which contains it.
     package var realm: String?
     /// The reason for a sign-out.
     package var cause = Reason.sessionSignedOut

@@ -91,7 +91,8 @@ package struct ClientEditor: Sendable {
         }
     }
 
-    /// Deletes a client, even if the file has it. Fails with `client.unknown`.
+    /// Deletes a client, even if the file has it. Fails with `client.unknown`, or with `client.invalid` if a setting
+    /// needs the client.
     package func delete(_ id: String, by name: String) async throws(NotDone) -> Outcome {
         try await self.change(id, by: name, generated: nil) { (_, present) throws(NotDone) in
             guard present != nil else { throw NotDone(.clientUnknown) }

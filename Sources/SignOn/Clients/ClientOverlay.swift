@@ -22,7 +22,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         weak var registry: ClientRegistry?
     }
 
-    /// Called with the invalidations for clients that were deleted or created again.
+    /// Called after each change, with the invalidations that it causes (`ClientSnapshot.losses`).
     package typealias Adopter = @Sendable (_ losses: [Invalidation]) async -> Void
 
     private struct State: Sendable {
@@ -150,7 +150,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         let version: RecordVersion
     }
 
-    /// Returns all changes in the store. `nil` if the store cannot be read.
+    /// Returns all changes in the store. `nil` if the store cannot be read, or a secret cannot be unsealed.
     private func read() async -> [String: RuntimeClient]? {
         do {
             let listed = try await self.ask { store, loop in store.documents(of: ClientChange.self, on: loop) }

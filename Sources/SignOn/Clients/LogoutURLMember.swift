@@ -8,7 +8,8 @@ enum LogoutURLMember {
 
     /// Returns the members of a request with `backchannel_logout_uri` instead of Auth0's list.
     ///
-    /// - Throws: `client.invalid` if the list has several URLs or contradicts `backchannel_logout_uri`.
+    /// - Throws: `client.invalid` if `backchannel_logout_urls` is not a list of at most one URL, or contradicts
+    ///   `backchannel_logout_uri`.
     static func read(_ members: JSONValue, of clientID: String) throws(NotDone) -> JSONValue {
         guard case .object(var all) = members, let logout = all[Self.object] else { return members }
         let url: JSONValue

@@ -6,7 +6,8 @@ import Vocabulary
 package enum HandoffPreview: Sendable {
     /// The token would create this session. Nothing has changed.
     case asks(Session)
-    /// There is nothing to confirm: the token was refused, or it has already signed the browser in.
+    /// There is nothing to confirm: the token was refused or used before, the browser keeps its session, or the store
+    /// did not answer.
     case ended(HandoffOutcome)
 }
 

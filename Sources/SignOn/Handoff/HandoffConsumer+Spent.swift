@@ -4,7 +4,7 @@ import Settings
 import Vocabulary
 
 /// Answers tokens that were already used or burned. If this attempt itself did that, its answer was lost. Otherwise,
-/// the request is a replay.
+/// the request is a replay, unless the browser still has the session that it kept (`answerKept`).
 extension HandoffConsumer {
     /// Answers a token that has a marker.
     ///

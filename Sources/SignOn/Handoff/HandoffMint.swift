@@ -62,8 +62,8 @@ package struct HandoffMint: RecordCaller {
     /// (the parent is bound to a key), `rule.denied`, `handoff.throttled` (`MintLimits`), and the refusals of
     /// `ProviderGrants.demand`.
     ///
-    /// A delegated token also needs the actor's token, and the checks apply to both sessions. A public client gets no
-    /// delegated token. Otherwise, a thief of a user's token could choose any actor.
+    /// A delegated token also needs the actor's token. The checks of the session and of its key apply to both sessions.
+    /// A public client gets no delegated token. Otherwise, a thief of a user's token could choose any actor.
     ///
     /// - Parameters:
     ///   - actorToken: The token of the actor who is to act for the user. `nil` if nobody acts for the user.

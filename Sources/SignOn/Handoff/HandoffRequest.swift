@@ -92,8 +92,8 @@ package enum HandoffOutcome: Sendable {
     ///
     /// - Parameter text: The rule's text for the user. `nil` to show the gateway's own text.
     case denied(Reason, text: String?)
-    /// The store could not answer, and the token may have been used. Repeating the request with the same
-    /// `HandoffRequest.attempt` completes the attempt.
+    /// The store could not answer, or the audit stream is full. The token may have been used. If the store's answer was
+    /// lost, repeating the request with the same `HandoffRequest.attempt` completes the attempt.
     case unavailable(StoreError)
 }
 

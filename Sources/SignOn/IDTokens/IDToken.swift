@@ -5,7 +5,8 @@ package import Vocabulary
 
 /// An id_token before it is signed (OpenID Connect Core 2).
 ///
-/// Every id_token has all claims, because native SDKs replace their id_token when they mint a transfer token.
+/// Every id_token has all claims of its scopes, because native SDKs replace their id_token when they mint a transfer
+/// token.
 package struct IDToken: Sendable {
     /// The lifetime of a token, unless the client's settings say otherwise.
     package static let defaultLifetime = Duration.seconds(36_000)
@@ -60,7 +61,7 @@ package struct IDToken: Sendable {
     }
 
     package var claims: JSONValue {
-        // The claims set below have other names than the profile claims.
+        // The claims set below have other names than the profile claims, so they replace none.
         var claims = UserInfoClaims.claims(of: self.identity, scopes: self.scopes)
         let lifetime = min(max(self.lifetime, .seconds(1)), Self.longestLifetime)
         claims["iss"] = .string(self.issuer)

@@ -144,7 +144,8 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Steps
 
-    /// Returns the keys in the store, and makes a missing key if `makesKeys`. `nil` if no key exists and none is made.
+    /// Returns the keys in the store. If it has none, stores the last known keys again, or makes a key if `makesKeys`.
+    /// Otherwise `nil`.
     private func read(makesKeys: Bool) async throws(IDTokenKeyFailure) -> KeyPlan? {
         for _ in 0..<Self.tries {
             switch try await self.standing() {

@@ -7,7 +7,7 @@ package struct ForeignGrants: Sendable {
     let tokens: [any ForeignTokens]
     /// Providers' refresh tokens. Empty if no refresh token is accepted.
     let refreshTokens: [any ForeignTokens]
-    /// The notes of the lineages that end with a provider's session. `nil` if no provider ends sessions here.
+    /// The notes of the lineages that end with a provider's session. `nil` if no provider ends the gateway's sessions.
     private let ends: ProviderSessions?
 
     package init(

@@ -31,8 +31,9 @@ extension TokenService {
     /// The access token ends with the session.
     ///
     /// Refusals: `credential.malformed`, `credential.other_key`, `session.unknown` (the session has ended or is a
-    /// browser's, or the token is an access token), `session.other_client`, `proof.missing` and `proof.other_key` (a
-    /// provider's token that is bound to a key), `rule.denied`, and the refusals of providers.
+    /// browser's, or the token is an access token), `session.other_client`, `session.other_provider`,
+    /// `credential.bound_to_certificate`, `proof.missing` and `proof.other_key` (a provider's token that is bound to a
+    /// key), `rule.denied`, and the refusals of providers.
     ///
     /// - Parameter forTransfer: True if the client gets only a session-transfer token, minted from the access token.
     package func exchange(
@@ -223,7 +224,7 @@ extension TokenService {
     }
 
     /// Returns the first tokens for a client whose user just signed in with a provider's native SDK, in a new lineage.
-    /// The tokens end with the user's sessions, also when the provider ends them.
+    /// The tokens end with the user's sessions, also when a configured provider ends them.
     ///
     /// - Parameters:
     ///   - scopes: The requested scopes, with `offline_access` for a refresh token.
@@ -411,7 +412,8 @@ extension TokenService {
         )
         tokens.refresh = self.refreshTokens.make(token)
         var records: [NewRecord] = [.session(session), .replaceable(token.key, family), .session(access.record)]
-        // The lineage belongs to the native app or the browser, and continues after this family ends.
+        // The lineage belongs to the native app or the browser, and continues after this family ends. The access token
+        // ends with the session as a member of its `HandoffFamily`.
         if grant.session.endReach == .session {
             records.append(HandoffFamily.record(of: access.record.key, root: session))
         }

@@ -174,9 +174,9 @@ extension TokenService {
 
     /// Returns tokens for a code, once. A second use ends everything that the first use yielded (RFC 6749 4.1.2).
     ///
-    /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
-    /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `session.limit`, `proof.missing`
-    /// and `proof.other_key` (`dpop_jkt`).
+    /// Refusals: `code.unknown` (forged, expired or ended), `credential.other_key`, `code.other_client`,
+    /// `code.mismatch` (`redirect_uri` or `code_verifier`), `code.replayed`, `session.user_gone`,
+    /// `session.client_gone`, `session.limit`, `proof.missing` and `proof.other_key` (`dpop_jkt`).
     package func redeem(
         _ redemption: CodeRedemption,
         for requester: TokenRequester

@@ -54,8 +54,8 @@ extension TokenService {
     /// generation or a session token ends with everything that was made from it.
     ///
     /// Also succeeds, without effect, for a token that has ended, was never issued, or belongs to another client, so
-    /// that the client learns nothing. A token under an unknown secret, perhaps from another region, does not end here.
-    /// The audit stream reports it (`credential.other_key`).
+    /// that the client learns nothing. A token under an unknown secret, perhaps from another region, does not end. The
+    /// audit stream reports it (`credential.other_key`).
     package func revoke(_ token: Secret, for requester: TokenRequester) async throws(NotDone) {
         guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else {
             if self.refreshTokens.read(token.bytes) == .otherKey || self.authority.readSession(token.bytes) == .otherKey

@@ -32,11 +32,12 @@ extension TokenService {
     /// If a check is due, the provider is first asked whether the user still has access (`refresh_token.provider`). The
     /// presented token is judged first, so that a stolen old token costs no call.
     ///
-    /// Refusals: `refresh.unknown` (forged, expired or ended), `refresh.other_client`, `refresh.replayed` (the family
-    /// has ended with everything made from it), `proof.missing` and `proof.other_key` (the family is bound to a key and
-    /// unchanged), `refresh.user_gone`, `refresh.unconfirmed` and `provider.unavailable` (the provider's last answer is
-    /// older than `confirm_within`), `session.client_gone`, `oauth.invalid_target`. The first rotation with a proof
-    /// binds a family that is bound to no key.
+    /// Refusals: `credential.other_key`, `oauth.throttled`, `rule.denied`, `refresh.unknown` (forged, expired or
+    /// ended), `refresh.other_client`, `refresh.replayed` (the family has ended with everything made from it),
+    /// `proof.missing` and `proof.other_key` (the family is bound to a key and unchanged), `refresh.user_gone`,
+    /// `refresh.unconfirmed` and `provider.unavailable` (the provider's last answer is older than `confirm_within`),
+    /// `session.client_gone`, `oauth.invalid_target`. The first rotation with a proof binds a family that is bound to
+    /// no key.
     package func refresh(
         _ presented: Secret,
         _ wish: RefreshWish,

@@ -50,7 +50,8 @@ package struct IssuedTokens: Sendable {
     package var hasIdentity: Bool { self.scopes.contains(APIDirectory.openID) }
 }
 
-/// Issues, refreshes, finds and ends the tokens of OAuth clients. Each act is audited before it is answered.
+/// Issues, refreshes, finds and ends the tokens of OAuth clients. Issued, refused and revoked tokens are audited before
+/// the request is answered.
 package struct TokenService: RecordCaller {
     let records: RecordAccess
     package let apis: APIDirectory
@@ -69,7 +70,7 @@ package struct TokenService: RecordCaller {
     let foreign: ForeignGrants?
     /// Links the accounts of several providers into one. `nil` if accounts are never linked.
     let accounts: AccountLinks?
-    /// Notes and finds the sessions of a provider's user. `nil` if no provider ends sessions here.
+    /// Notes and finds the sessions of a provider's user. `nil` if no provider ends the gateway's sessions.
     let ends: ProviderSessions?
     /// Asks providers whether users still have access. `nil` to ask none.
     let grants: ProviderGrants?

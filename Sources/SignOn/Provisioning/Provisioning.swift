@@ -138,7 +138,7 @@ package struct Provisioning: Sendable {
                 names,
                 as: externalID,
                 of: self.match.realm == .default ? nil : self.match.realm.name,
-                // No operator blocks the user.
+                // This time has passed, which means that no operator blocks the user.
                 until: self.users.sessions.clock.now(),
                 note: nil,
                 by: caller.name,

@@ -106,7 +106,7 @@ package struct PasswordSignIn: Sendable {
             if error.isUnavailable {
                 await self.tries.giveBack(limits.tries)
             } else if let user, error.reason != .signInRefused {
-                // A rule refused the sign-in, but the password is right.
+                // The sign-in was refused for another reason. The password is right.
                 self.familiar.add(address, user)
             }
             throw error

@@ -12,7 +12,7 @@ package struct Requester: Sendable {
     /// `host[:port]` of the `public_url` that received the request. A new web session is valid only there.
     package var authority: String
     package var requestID: String
-    /// The distinct session tokens in the browser's cookies, in order of arrival. Their number is limited elsewhere.
+    /// The distinct session tokens in the browser's cookies, in order of arrival.
     package var cookies: [Secret]
     /// The distinct values of the provider's own session cookie, in order of arrival.
     package var providerCookies: [Secret]

@@ -60,8 +60,8 @@ extension SessionService {
         try await self.replace([], with: authentication, terms, evidence: evidence, for: requester)
     }
 
-    /// Ends `former`, then begins a session that replaces them, for example after a step-up. The old sessions stay
-    /// ended if the new session cannot begin (CVE-2026-34454).
+    /// Judges the sign-in (`judge`), ends `former`, and begins a session that replaces them, for example after a
+    /// step-up. The old sessions stay ended if the new session then cannot begin (CVE-2026-34454).
     ///
     /// - Parameters:
     ///   - former: Sessions of one client. The audit record names only the first session.
@@ -150,7 +150,7 @@ extension SessionService {
     /// Applies blocks and rules to a sign-in before anything changes, and records a refusal.
     ///
     /// - Parameter record: The record of the sign-in, to which the findings are added.
-    /// - Throws: `signin.blocked`, or `rule.denied` with the text for the user.
+    /// - Throws: `signin.blocked`; `rule.denied` with the text for the user; an outage of the store.
     func judge(
         _ authentication: Authentication,
         _ terms: SessionTerms,

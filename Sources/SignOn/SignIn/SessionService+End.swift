@@ -36,7 +36,8 @@ extension SessionService {
         try await self.ask { store, loop in found.session.end(found.key, in: store, on: loop) }
     }
 
-    /// Ends the sessions that the request's cookies present on this host, and returns them.
+    /// Ends the sessions that the request's cookies present on this host, and returns the gateway's sessions among
+    /// them.
     @discardableResult
     package func signOutBrowser(of requester: Requester) async throws(NotDone) -> [SignedOutSession] {
         try await self.awaitingNotifications { () async throws(NotDone) in try await self.endCookies(of: requester) }

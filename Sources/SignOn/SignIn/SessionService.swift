@@ -39,8 +39,8 @@ extension FoundSession {
     }
 }
 
-/// Begins, replaces, finds and ends sessions, for all sign-in methods and protocols. Every act is recorded in the audit
-/// stream before the request is answered.
+/// Begins, replaces, finds and ends sessions, for all sign-in methods and protocols. Sign-ins, refusals and sign-outs
+/// are recorded in the audit stream before the request is answered.
 package struct SessionService: RecordCaller {
     let records: RecordAccess
     let settings: SessionSettings
@@ -49,7 +49,7 @@ package struct SessionService: RecordCaller {
     package let grants: ProviderGrants?
     /// The providers' tokens, in the order in which the providers are asked.
     let tokens: [any ForeignTokens]
-    /// Finds the lineages of providers' sessions. `nil` if no provider ends sessions here.
+    /// Finds the lineages of providers' sessions. `nil` if no provider ends the gateway's sessions.
     let providerSessions: ProviderSessions?
     /// The users whose sessions are found. `nil` to find the sessions of all users, if no user signs in here.
     let users: RealmUsers?

@@ -16,7 +16,8 @@ package enum ExchangeOutcome: Sendable {
 }
 
 extension NativeSignIns {
-    /// The time in which the same address may repeat an exchange, because the answer may have been lost.
+    /// The time in which one address may repeat an exchange, because the answer may have been lost. In the documented
+    /// dialect, any client may repeat it for `ExchangeSettings.lifetime`.
     package static let repetition = Duration.seconds(30)
     /// The limit of failed exchanges from one address: 60 at once, then one per second.
     static let exchangesPerAddress = RateLimit("exchange.address", burst: 60, interval: .seconds(1))
@@ -75,7 +76,8 @@ extension NativeSignIns {
         )
     }
 
-    /// One attempt to exchange two codes. The same codes from the same address make the same attempt.
+    /// One attempt to exchange two codes. The same codes make the same attempt. Unless the dialect is `documented`,
+    /// they must come from the same address.
     private struct Attempt: Sendable {
         let key: RecordKey
         /// The digest of the app's code.
@@ -142,7 +144,8 @@ extension NativeSignIns {
         }
     }
 
-    /// Answers used codes. A repetition of the attempt that used them gets the token again. Anyone else is refused.
+    /// Answers used codes. A repetition of the attempt that used them gets the token again for a limited time. Anyone
+    /// else is refused.
     private func repeated(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> ExchangeOutcome {
         guard marker == attempt.session.success else { throw self.refusal(.exchangeReplayed, attempt.requester) }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }

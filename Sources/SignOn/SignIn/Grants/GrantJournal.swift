@@ -9,9 +9,9 @@ package struct GrantJournal: Sendable {
         case renewed
         /// The user's traits with these names have other values than before.
         case changed(traits: [String])
-        /// The provider could not be reached or asked for a pause.
+        /// The renewal had no effect: the provider gave no usable answer or asked for a pause.
         case later(detail: String)
-        /// The provider has ended its grant, and the lineage has ended.
+        /// The provider has ended its grant or no longer admits the user, and the lineage has ended.
         case ended(detail: String)
         /// The refresh token may have been used, but the answer was lost. The session continues.
         case lost(detail: String)

@@ -12,7 +12,8 @@ extension ProviderGrants {
     ///   - user: The provider's session, and the key of its token or cookie.
     ///   - confirmedAt: When the provider last confirmed the session.
     ///   - settings: The client's settings.
-    /// - Returns: The grant's key, for the sessions of the client. `nil` if they do not follow the provider.
+    /// - Returns: The grant's key, for the sessions of the client. `nil` if they do not follow the provider, or the
+    ///   credential is too large to keep.
     func keep(
         _ credential: Secret,
         of user: NewSession,
@@ -39,7 +40,8 @@ extension ProviderGrants {
             if next.renewAt == nil, let isTimely {
                 next.askWithinInterval(from: next.confirmedAt, isTimely: isTimely)
             }
-            // Only the provider knows whether the grant's claims or the session's are the present ones.
+            // Only the provider knows whether the grant's claims or the session's are the present ones, so it is asked
+            // at once.
             if let known = next.identity, !known.hasClaims(of: session.identity) {
                 let now = self.clock.now()
                 next.renewAt = min(next.renewAt ?? now, now)

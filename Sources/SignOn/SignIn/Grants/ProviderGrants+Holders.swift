@@ -24,8 +24,8 @@ extension ProviderGrants {
     /// too. The tokens are not revoked, because the provider may treat them and newer tokens as one grant.
     package func discard(after session: Session) { self.leave(session) { _ in } }
 
-    /// Completes the end of a session, in the background: notifies its clients, and revokes the provider's tokens if no
-    /// other holder needs them.
+    /// Completes the end of a session, in the background: notifies its clients, and revokes the provider's tokens in a
+    /// shared grant if no other holder needs them.
     package func noteEnd(of ended: NewSession) {
         self.notifyClients(of: ended)
         if ended.session.sharedGrant != nil { self.revoke(after: ended.session) }
@@ -51,8 +51,8 @@ extension ProviderGrants {
     /// Removes a lineage and all ended holders from the holders of a shared grant.
     ///
     /// - Parameter lineage: The lineage that has ended. `nil` if only some of its sessions have ended.
-    /// - Returns: The grant if no holder is left, so that it was deleted. If the store cannot be asked, the grant stays
-    ///   until it expires with its last session.
+    /// - Returns: The grant if no holder is left, so that it was deleted or expires within a second. If the store
+    ///   cannot be asked, the grant stays until it expires with its last session.
     private func leaveShared(_ key: RecordKey, _ lineage: Lineage?) async -> ProviderGrant? {
         for _ in 0..<Self.maxWrites {
             guard let stored = try? await self.grant(key) else { return nil }
@@ -133,14 +133,14 @@ extension ProviderGrants {
     ///
     /// - Parameter client: The client that uses the session.
     /// - Returns: True if the session must be read again, because it may have ended or have new claims.
-    /// - Throws: `provider.unavailable` if the provider has not answered for longer than `confirm_within`;
-    ///   `refresh.unconfirmed` if the provider can no longer be asked.
+    /// - Throws: If the last confirmation is older than `confirm_within`: `provider.unavailable`, or
+    ///   `refresh.unconfirmed` if the provider cannot be asked; an outage of the store.
     func demand(_ session: Session, _ key: RecordKey, for client: ClientSettings) async throws(NotDone) -> Bool {
         let settings = client.refreshToken
-        // The gateway itself knows the users of the settings.
+        // The gateway itself knows the users of the settings, so no provider is asked.
         guard settings.follows, !StaticProvider.isOfOwn(session) else { return false }
         guard let grantKey = session.sharedGrant else {
-            // Many providers do not report when the user authenticated.
+            // If the provider does not report when the user authenticated, the start of the session is used.
             let isKnown = session.authenticatedAt != Authentication.unknownTime
             try self.check(isKnown ? session.authenticatedAt : session.issuedAt, canAsk: false, settings)
             return false

@@ -237,7 +237,8 @@ extension ProviderGrants: SessionRenewer {
         return Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
     }
 
-    /// Returns the provider's answer. If the first answer is lost, the refresh token is sent once more, immediately.
+    /// Returns the provider's answer. If the first answer is lost, the refresh token is sent again at once, and again
+    /// after each answer `.later` until `overlap` is over.
     private func answer(_ leased: ProviderGrant, _ renewal: Renewal) async -> ProviderRefresh {
         func refresh() async -> ProviderRefresh {
             await renewal.provider.refresh(leased.tokens, of: renewal.session.identity)

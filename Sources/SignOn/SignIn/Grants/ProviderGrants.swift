@@ -9,10 +9,11 @@ package import Vocabulary
 /// Keeps the tokens that a provider handed out at sign-ins, renews them while sessions are used, and revokes them at
 /// sign-out.
 ///
-/// Only one gateway at a time renews a grant (`ProviderGrant.Lease`), with one renewal at a time. A request waits for a
-/// renewal only if an app needs tokens that have expired, and only briefly. Otherwise, the session continues with its
-/// present tokens. A renewal stores the new tokens first and then replaces each session of the grant, so that all
-/// gateways read the sessions again. One object lives as long as the process, across reloads.
+/// Only one gateway at a time renews a grant (`ProviderGrant.Lease`), with one renewal at a time. A request to an app
+/// waits for a renewal only if the app needs tokens that have expired, and only briefly. Otherwise, the session
+/// continues with its present tokens. Requests of clients may wait for the provider, too (`demand`). A renewal stores
+/// the new tokens first and then replaces each session of the grant, so that all gateways read the sessions again. One
+/// object lives as long as the process, across reloads.
 ///
 /// If clients set `refresh_token.provider: follow`, the grants of sign-ins are shared (`ProviderGrant`). A renewal then
 /// also asks the provider whether the user still has access.

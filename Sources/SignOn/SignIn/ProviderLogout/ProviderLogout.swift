@@ -21,7 +21,7 @@ package struct ProviderLogout: Sendable {
     package func isOf(_ issuer: String) -> Bool { issuer.isExactly(self.provider.name) }
 
     /// Carries out a logout token once (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7). On return, the sessions
-    /// have ended on every gateway.
+    /// have ended in the store.
     ///
     /// - Throws: `logout.invalid_token`, `logout.replayed`. Also an outage if the provider's keys or the store are
     ///   unavailable. The provider may then repeat its request.

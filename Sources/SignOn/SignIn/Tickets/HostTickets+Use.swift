@@ -26,8 +26,8 @@ extension HostTickets {
     /// ticket. The browser's old sessions on this host end first.
     ///
     /// - Parameter nonce: The nonce in the browser's cookie, from its request for the ticket.
-    /// - Throws: A refusal if the browser has no live session here, or an outage. After an outage, the ticket may have
-    ///   been used, and repeating the request completes the attempt.
+    /// - Throws: A refusal unless the browser keeps a live session on this host, or an outage. After an outage of the
+    ///   store, the ticket may have been used, and repeating the request completes the attempt.
     package func use(
         _ token: Secret,
         _ nonce: TicketNonce,
@@ -186,8 +186,8 @@ extension HostTickets {
         return .signedIn(token: attempt.session.token, session: session)
     }
 
-    /// Answers a used ticket. If this attempt used it, its answer was lost, and the attempt is completed. Otherwise,
-    /// the request is a replay.
+    /// Answers a used ticket. If this attempt used it, its answer was lost, and the attempt is completed within
+    /// `SessionAttempt.lifetime`. Otherwise, the request is a replay.
     private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> TicketUse {
         let requester = attempt.requester
         guard case .used(attempt.session.id, session: let key?) = marker else {
