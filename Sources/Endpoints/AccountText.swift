@@ -4,8 +4,8 @@ import Vocabulary
 
 /// The text that pages show for an account.
 package enum AccountText {
-    /// Returns the email address unless it is unverified, otherwise the user name with the account's id. Users can
-    /// choose their names, and an unverified address can belong to someone else.
+    /// Returns the email address unless it is unverified, otherwise the account's id, after the user name if there is
+    /// one. Users can choose their names, and an unverified address can belong to someone else.
     package static func of(_ identity: Identity) -> String {
         let claims = UserInfoClaims.claims(of: identity, scopes: ["email", "profile"])
         let id = identity.id

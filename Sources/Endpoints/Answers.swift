@@ -90,7 +90,7 @@ extension EndpointResponse {
 
     /// Returns a 303 redirect. Browsers follow it with GET, even after a POST (RFC 9700 4.12).
     ///
-    /// - Parameter location: A path on this host or a URL from the configuration.
+    /// - Parameter location: A path on this host, or a URL that the caller has checked (open redirects).
     package static func seeOther(
         _ location: String,
         fields: [(name: String, value: String)] = [],

@@ -26,7 +26,8 @@ package struct EndpointRequest: Sendable {
     package var body: [UInt8]
     /// The client's address, as the peer or a trusted proxy reports it.
     package var address: IPAddress
-    /// The client's TLS certificate. `nil` if the client has none, or if a trusted proxy sent the request.
+    /// The client's TLS certificate. `nil` if the client has none, if it has expired, or if a trusted proxy sent the
+    /// request.
     package var certificate: ClientCertificate?
     /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
@@ -160,7 +161,7 @@ package struct Endpoint: Sendable {
     package var outlivesClient: Bool
     /// The origins whose scripts may read the answers. `nil` for none. Preflights do not reach the handler.
     package private(set) var readers: CrossOriginReaders?
-    /// Writes the refusals before the handler runs. `nil` for problem documents, or pages in browsers.
+    /// Writes refusals outside the handler. `nil` for problem documents, or pages in browsers.
     package let envelope: RefusalEnvelope?
     /// Whether the handler answers OPTIONS requests that are not preflights.
     package let answersOptions: Bool

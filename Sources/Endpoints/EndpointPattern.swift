@@ -65,8 +65,9 @@ package struct EndpointPattern: Sendable, Hashable {
             && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.rank == 1 && $1.rank == 1 }
     }
 
-    /// Returns whether this pattern is tried before `other`. Patterns that end with `**` come last, the longest first.
-    /// Other patterns are ordered by length. Between patterns of equal length, a literal segment precedes a parameter.
+    /// Returns whether this pattern is tried before `other`. Patterns that end with `**` come last, those with the most
+    /// segments first. Other patterns come in the order of their number of segments. If the numbers are equal, a
+    /// literal segment precedes a parameter.
     package func precedes(_ other: EndpointPattern) -> Bool {
         if self.hasRest != other.hasRest { return other.hasRest }
         guard self.segments.count == other.segments.count else {

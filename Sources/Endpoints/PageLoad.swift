@@ -6,7 +6,8 @@ extension EndpointRequest {
     package var isPageLoad: Bool { self.method == "GET" && self.isNavigation }
 
     /// Whether the browser navigates: it opens a page or posts a form. False for prefetches, previews, images and
-    /// scripts. Without `Sec-Fetch-Mode`, only the field of a script excludes a navigation (`ScriptField`).
+    /// scripts. Without `Sec-Fetch-Mode`, scripts are recognised by a `ScriptField` only, and images are not
+    /// recognised.
     package var isNavigation: Bool {
         guard !self.fields.contains(where: { Self.purposes.contains($0.name) }),
             !LinkPreview.isFetch(userAgent: (self.field("user-agent") ?? "").utf8)

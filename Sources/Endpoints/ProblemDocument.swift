@@ -7,7 +7,7 @@ package enum ProblemDocument {
     /// Returns a problem document as text.
     ///
     /// - Parameters:
-    ///   - detail: The operator's text for the user. `nil` to leave the member out.
+    ///   - detail: A text for the user or operator who called. `nil` to leave the member out.
     ///   - requestID: The request's id. It is not escaped: token characters only. `nil` to leave the member out.
     ///   - loginURL: The URL of the sign-in page. It is not escaped. `nil` if signing in does not help.
     static func text(
@@ -48,7 +48,7 @@ extension EndpointResponse {
     ///
     /// - Parameters:
     ///   - refusal: The status, challenge and `Retry-After`. `nil` for the default of the reason.
-    ///   - explanation: The operator's text for the user. `nil` for the gateway's text.
+    ///   - explanation: A text for the user or operator who called. `nil` for the gateway's text.
     ///   - requestID: The request's id, for searching the logs.
     ///   - wait: The remaining time of a rate limit.
     ///   - loginURL: The URL of the sign-in page (`SignInPath.url`). `nil` if signing in does not help.

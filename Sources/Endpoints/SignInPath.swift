@@ -57,8 +57,8 @@ extension SignInDemand {
     /// The value of `prompt` that demands a new sign-in.
     private static let login = "login"
 
-    /// Reads the demand from the query of the sign-in page. A repeated or malformed parameter is ignored. Users may
-    /// change the query, because the route checks the session in any case.
+    /// Reads the demand from the query of the sign-in page. A malformed parameter is ignored, and so is a repeated one
+    /// except `provider`. Users may change the query, because the route checks the session in any case.
     package init(_ query: [(name: String, value: String)]) {
         func only(_ name: String) -> String? {
             let values = query.filter { $0.name == name }.map(\.value)

@@ -4,8 +4,8 @@ import Vocabulary
 /// Read as a query value, it would lose its escapes, each `+`, and every parameter except the first.
 package enum UnencodedURL {
     /// Returns the URL in the parameter `name`. A URL with a query extends to the end of `query`, any other URL to the
-    /// next `&`. `nil` if `name` does not occur exactly once, or if the value is percent-encoded
-    /// (`rd=$scheme://$host$escaped_request_uri`).
+    /// next `&`. `nil` if `name` does not occur exactly once, or if the value is not a URL with a path or is
+    /// percent-encoded (`rd=$scheme://$host$escaped_request_uri`).
     package static func value(of name: String, in query: String) -> String? {
         let bytes = Array(query.utf8)
         let sought = Array("\(name)=".utf8)

@@ -16,7 +16,8 @@ package struct ProvisioningMatch: Sendable, Hashable {
         self.trait = trait
     }
 
-    /// Returns the name under which the user is blocked by the trait. `nil` without a trait.
+    /// Returns the name under which the user is blocked by the trait. `nil` without a trait, and for users who do not
+    /// have it or belong to another provider.
     func name(of user: Identity) -> String? {
         guard user.realm == self.realm, let trait, let value = user.traitsDocument[trait]?.string else { return nil }
         return self.name(of: value)

@@ -10,7 +10,7 @@ package struct UserBlock: Document, Hashable {
     package static var sizeLimit: Int { 16_384 }
     package static var countLimit: Int { 32_768 }
 
-    /// The user's id as the operator wrote it.
+    /// The user's id as the operator wrote it, or SCIM's `externalId`.
     package var subject: String
     /// The name of the user's provider. `nil` if the only provider has no name, or if `subject` is a linked account.
     package var provider: String?

@@ -54,7 +54,7 @@ package final class UserBlocks: DocumentReader, StoreCaller {
     /// Sets how SCIM names users, at the start and at a reload. `nil` without SCIM.
     package func adopt(_ match: ProvisioningMatch?) { self.match.withLock { $0 = match } }
 
-    /// Returns the name under which SCIM blocks the user. `nil` if SCIM does not block this user by a trait.
+    /// Returns the name under which SCIM blocks the user by a trait (`ProvisioningMatch.name`). `nil` if there is none.
     func provisionedName(of user: Identity) -> String? { self.match.withLock { $0?.name(of: user) } }
 
     /// Returns whether the user is blocked now.

@@ -61,7 +61,7 @@ enum LevelDemand: Sendable, Equatable {
     case none
     /// One of these levels, the first if possible. Never empty.
     case some([AssuranceLevel])
-    /// No requested level can be reached here.
+    /// No requested level can be reached at the providers where the user may sign in.
     case unreachable
 
     /// Returns whether a session of this level satisfies the client.

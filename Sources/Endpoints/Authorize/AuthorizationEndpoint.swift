@@ -270,7 +270,7 @@ package struct AuthorizationEndpoint: Sendable {
         return try await self.idTokens.subject(of: hint)
     }
 
-    /// Returns the session with which to answer the client. `nil` if the user has to sign in.
+    /// Returns the session with which to answer the client. `nil` if no session suffices.
     private func user(
         _ wish: AuthorizationRequest,
         _ transfer: TransferSignIn.Outcome,

@@ -140,7 +140,7 @@ struct AuthorizationRequest: Sendable {
         return reachable.isEmpty ? .unreachable : .some(reachable)
     }
 
-    /// The reason why a request gets no code.
+    /// The reason why a request is refused.
     enum Failure: Error {
         /// The answer must not go to the client. It is a page with a link to `back` (RFC 6749 4.1.2.1).
         case page(Reason, back: String? = nil)

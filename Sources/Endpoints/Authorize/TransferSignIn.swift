@@ -185,7 +185,7 @@ struct TransferSignIn: Sendable {
             requestID: requester.requestID
         )
         request.certificate = requester.certificate
-        // The browser's own session is kept, unless it belongs to another user.
+        // The browser's own session is kept, unless `endsOtherUser` ends another user's session.
         request.mayKeepSession = false
         request.replacesExisting = false
         request.endsOtherUser = trial.endsOtherUser

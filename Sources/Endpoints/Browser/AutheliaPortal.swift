@@ -1,7 +1,7 @@
 import Pages
 import Vocabulary
 
-/// The paths of Authelia's portal that apps link to. They lead to the gateway's own pages, on the portal's host only.
+/// The paths of Authelia's portal that apps link to, on hosts with endpoints. They lead to the gateway's own pages.
 package struct AutheliaPortal: Sendable {
     /// Finds the page in the query parameter `rd`.
     private let wanted: OAuth2ProxyEndpoints

@@ -92,7 +92,7 @@ extension BrowserSessionEndpoints {
         )
     }
 
-    /// Answers `POST /.sallyport/app`: 303 to the app with a code, or the form again.
+    /// Answers `POST /.sallyport/app`: 303 to the app with a code, the form again, or a page with a refusal.
     private func signIn(
         forApp request: EndpointRequest,
         _ native: NativeSignIns,
@@ -149,8 +149,9 @@ extension BrowserSessionEndpoints {
 
     // MARK: At a provider
 
-    /// Answers with 303 to the app with a code, even if the sign-in failed. If the provider or the store cannot answer,
-    /// the cookies stay and the user can reload the page.
+    /// Answers with 303 to the app with a code, even if the sign-in failed, or to the provider if the sign-in begins
+    /// again. An unknown flow gets a page. If the provider cannot answer, or the store cannot look up the flow, the
+    /// cookies stay and the user can reload the page.
     func completeSignIn(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,

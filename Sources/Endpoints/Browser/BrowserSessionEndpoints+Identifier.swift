@@ -46,8 +46,8 @@ extension BrowserSessionEndpoints {
         return await answer(demand.hinting(at: address), address)
     }
 
-    /// Answers `POST /.sallyport/login` with an address only: 303 to the provider for the domain of the address. If
-    /// there is none, the page shows all ways to sign in.
+    /// Answers `POST /.sallyport/login` with an address only: 303 to the provider for the domain of the address, or the
+    /// form for a password. If no way lists the domain, the page shows all ways that the query allows.
     func identify(_ request: EndpointRequest, _ form: BodyParameters) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         return await self.identified(request, form, demand, again: { self.form(request, demand) }) { demand, address in

@@ -24,7 +24,8 @@ extension BrowserSessionEndpoints {
     }
 
     /// Answers `POST /.sallyport/logout` once every loop has forgotten the session: 303 to the provider's sign-out page
-    /// if there is one, otherwise to `return_to`. If the store cannot confirm the end, 503 with the button's page.
+    /// if there is one, otherwise to `return_to` or `/.sallyport/signed-out`. If the store cannot confirm the end, 503
+    /// with the button's page.
     ///
     /// With `Accept: application/json`, the answer is 204, or 200 with the provider's sign-out page in `redirect_to`.
     ///
@@ -72,7 +73,7 @@ extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/signed-out`, where a sign-out ends: redirects to the wanted page, or says that the user
     /// is signed out. It never redirects to `/`, where a provider could sign the user in again.
     ///
-    /// If the browser is signed in, e.g. after going back in its history, it is redirected to the sign-out page.
+    /// Without a wanted page, a browser that is signed in (e.g. after going back) is redirected to the sign-out page.
     func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
         let place = request.only("state").flatMap { self.providerSignOut?.place(of: $0) }
         guard let place, place.path != "/" else {

@@ -100,7 +100,8 @@ extension BrowserSessionEndpoints {
         )
     }
 
-    /// Answers `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.
+    /// Answers `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, the form again, or a page
+    /// with a refusal.
     func signIn(_ request: EndpointRequest, _ passwords: PasswordSignIn) async -> EndpointResponse {
         let form = try? BodyParameters(request, accepting: [.form])
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self), request)

@@ -42,7 +42,7 @@ package struct BrowserSessionEndpoints: Sendable {
     ///   - handoffParameter: The query parameter for transfer tokens. It is removed from every `return_to`.
     ///   - hasTransfers: Whether some route signs browsers in with a transfer token.
     ///   - native: Signs users of native apps in through the browser. `nil` if apps cannot do this.
-    ///   - providerSignOut: Continues a sign-out at the provider. `nil` if users sign in with passwords.
+    ///   - providerSignOut: Continues a sign-out at the provider. `nil` if no provider signs in by redirect.
     ///   - identifierFirst: The hosts (`host[:port]`) whose sign-in page asks for the user's address first.
     package init(
         _ ways: SignInWays,
@@ -111,7 +111,8 @@ package struct BrowserSessionEndpoints: Sendable {
     }
 
     /// If the link carries a session-transfer token, redirects with the token to the page in `return_to`. The route of
-    /// this page judges the token. `nil` if there is no token, or if the user has to authenticate again.
+    /// this page judges the token. `nil` if the request is not a page load in a tab with exactly one token, or if the
+    /// user has to authenticate again.
     ///
     /// If the route refuses the token, the browser comes back without it, because no `return_to` contains the token.
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {

@@ -109,7 +109,7 @@ struct ClientLogout: Sendable {
 
         /// The names of RP-Initiated Logout 2. `logout_hint` and `ui_locales` are ignored.
         static let openID = Names(target: "post_logout_redirect_uri", state: "state", hint: "id_token_hint")
-        /// The names of Auth0. `federated` is ignored: a sign-out always continues at the provider.
+        /// The names of Auth0. `federated` is ignored: a sign-out continues at the provider with or without it.
         static let auth0 = Names(target: "returnTo", state: nil, hint: nil)
 
         var all: [String] { ["client_id", self.target] + [self.state, self.hint].compactMap(\.self) }

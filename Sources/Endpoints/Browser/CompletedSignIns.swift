@@ -23,7 +23,7 @@ struct CompletedSignIns: Sendable {
         self.times(request, at: now).count >= self.most
     }
 
-    /// Returns the `Set-Cookie` field that records a completed sign-in.
+    /// Returns the `Set-Cookie` field that records a sign-in.
     func note(_ request: EndpointRequest, at now: UnixTime) -> (name: String, value: String) {
         let times = (self.times(request, at: now) + [now.seconds]).suffix(self.most)
         let value = Secret(times.map(String.init).joined(separator: "."))

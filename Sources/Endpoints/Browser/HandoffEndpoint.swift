@@ -7,8 +7,9 @@ import Vocabulary
 
 /// The page where a user confirms a sign-in by link. Every host has this page.
 ///
-/// A page whose request carries a token redirects here, with the token sealed in a cookie. The answer to the confirming
-/// POST moves the token into the attempt cookie and redirects to the page. The page's route then consumes the token.
+/// A page redirects here if the user has to confirm the token in its request. The token is then sealed in a cookie. The
+/// answer to the confirming POST moves the token into the attempt cookie and redirects to the page. The page's route
+/// then consumes the token.
 package struct HandoffEndpoint: Sendable {
     private let handoff: HandoffConsumer
     private let confirmation: HandoffConfirmation

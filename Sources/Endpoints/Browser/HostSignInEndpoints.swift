@@ -140,7 +140,7 @@ package struct HostSignInEndpoints: Sendable {
 
     // MARK: The host that is asked
 
-    /// Answers `GET /.sallyport/share`: 303 with a ticket to the host that requests it, or to this host's sign-in page.
+    /// Answers `GET /.sallyport/share`: 303 with a ticket to the host that requests it, or to a sign-in page.
     @Sendable
     private func issue(_ request: EndpointRequest) async -> EndpointResponse {
         let requester = request.requester
@@ -152,7 +152,7 @@ package struct HostSignInEndpoints: Sendable {
             self.tickets.recordRefusal(.ticketMalformed, for: requester)
             return self.refuse(.ticketMalformed, request)
         }
-        // A browser from a handoff is signed in on the other host. Without a ticket, it goes back there.
+        // After a handoff on this host, the browser is signed in here. Without a ticket, it goes back to its page.
         let back = asked.back.map { EndpointResponse.seeOther(request.origin + $0) }
         let outcome: TicketIssue
         do throws(NotDone) {
@@ -201,7 +201,7 @@ package struct HostSignInEndpoints: Sendable {
 
     // MARK: The host that asked
 
-    /// Answers `GET /.sallyport/ticket`: 303 to the wanted page, with the cookie of the new session.
+    /// Answers `GET /.sallyport/ticket`: 303 to the wanted page, with a new session's cookie if the ticket starts one.
     @Sendable
     private func use(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
@@ -259,8 +259,8 @@ package struct HostSignInEndpoints: Sendable {
         return asked.back.map { host.origin + $0 }
     }
 
-    /// Answers `GET /.sallyport/adopt` for a browser that a handoff signed in on another host. If the browser has no
-    /// session here, requests a ticket from the other host. Otherwise redirects back at once.
+    /// Answers `GET /.sallyport/adopt` for a browser that a handoff signed in on another host. If the link is current
+    /// and the browser has no session here, requests a ticket from the other host. Otherwise redirects back at once.
     private func adopt(_ request: EndpointRequest, _ share: HandoffShare) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
         let now = self.sessions.clock.now()

@@ -3,7 +3,8 @@ import Settings
 import Vocabulary
 
 /// The gateway's public keys as JWK sets (RFC 7517 5). `/.sallyport/jwks.json` on every host has the keys of
-/// assertions, for apps. `/.well-known/jwks.json` on hosts with endpoints also has the keys of id_tokens, for clients.
+/// assertions, for apps. `/.well-known/jwks.json` on hosts with endpoints for verifiers also has the keys of id_tokens,
+/// for clients.
 package struct KeySetEndpoints: Sendable {
     /// The time for which a cache may keep the set.
     package static let maxAge = Duration.seconds(300)

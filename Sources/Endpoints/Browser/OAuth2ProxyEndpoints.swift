@@ -17,7 +17,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
     private let handoffParameter: String
 
     /// - Parameters:
-    ///   - origins: The hosts of one provider.
+    ///   - origins: The origins of the hosts on which the wanted page may be.
     ///   - handoffParameter: The query parameter for transfer tokens. It is removed from every `return_to`.
     package init(origins: ServedOrigins, handoffParameter: String) {
         self.origins = origins

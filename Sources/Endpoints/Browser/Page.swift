@@ -67,7 +67,7 @@ enum Page {
         }
 
         func html(in language: PageLanguage) -> String {
-            // True for sentences that report no failure.
+            // True for sentences that only say why the user sees the page.
             let isCalm =
                 switch self {
                 case .again, .handoff, .ended, .idle, .expired: true

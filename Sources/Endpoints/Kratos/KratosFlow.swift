@@ -56,7 +56,8 @@ struct KratosFlows: Sendable {
         return self.flow(issued: seconds, bytes: Self.sealed(time + nonce, self.keys[0]))
     }
 
-    /// Returns the flow with this id, expired or not. `nil` if the gateway did not issue the id.
+    /// Returns the flow with this id, expired or not. `nil` if the gateway did not issue the id, or if its time is in
+    /// the future by more than `skew`.
     func recognise(_ id: String) -> KratosFlow? {
         // Only the issued spelling of the id is accepted.
         guard let bytes = UUIDText.bytes(id), UUIDText.text(bytes) == id,

@@ -233,7 +233,7 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// Returns 200 with the session and its token. The token is shown only once.
+    /// Returns 200 with the session and its token.
     func signedIn(_ token: Secret, _ session: Session, _ request: EndpointRequest) -> EndpointResponse {
         let now = self.sessions.clock.now()
         return .json(200, SessionDocument.signedIn(token, session, origin: request.origin, now: now))

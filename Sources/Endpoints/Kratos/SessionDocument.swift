@@ -14,8 +14,8 @@ enum SessionDocument {
     ]
     private static let secondFactors: Set<String> = ["totp", "lookup_secret", "webauthn"]
 
-    /// Returns the methods by their names in Kratos. A sign-in at a provider is `oidc`, because Kratos has no names for
-    /// `amr` values (RFC 8176).
+    /// Returns the methods by their names in Kratos. A sign-in at a provider without such a method is `oidc`, because
+    /// Kratos has no names for `amr` values (RFC 8176).
     private static func methods(of session: Session) -> [String] {
         let known = session.methods.filter(self.knownMethods.contains)
         return known.isEmpty && session.provider != nil ? ["oidc"] : known

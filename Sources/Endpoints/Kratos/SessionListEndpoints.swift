@@ -109,8 +109,9 @@ package struct SessionListEndpoints: Sendable {
         }
     }
 
-    /// Answers `DELETE /sessions/{id}` with 204. For a session that has ended or belongs to another user, the answer is
-    /// 404 to an access token, and 204 to a session token or cookie, as in Kratos.
+    /// Answers `DELETE /sessions/{id}` with 204, or with 400 for a session of the current sign-in. For a session that
+    /// has ended or belongs to another user, the answer is 404 to an access token, and 204 to a session token or
+    /// cookie, as in Kratos.
     private func end(
         _ presented: PresentedSession,
         _ request: EndpointRequest

@@ -10,8 +10,8 @@ extension NativeFlowEndpoints {
     }
 
     /// Answers with a session token for the app's code and the code that the browser brought back. If the sign-in
-    /// failed, the answer is 422 with the flow, or 404 in the documented dialect. Unknown, expired, mismatched and used
-    /// codes get one answer.
+    /// failed, the answer is 422 with the flow, or 404 in the documented dialect. Unknown, expired, mismatched and
+    /// replayed codes get one answer.
     @Sendable
     private func exchange(_ request: EndpointRequest) async -> EndpointResponse {
         let isDocumented = self.settings.dialect == .documented
@@ -48,8 +48,8 @@ extension NativeFlowEndpoints {
 
     /// Refuses codes, with the wording of the API description that the operator's apps follow.
     ///
-    /// - Parameter hasEnded: Whether the codes can never give a session. If false, the codes are unknown, unfinished,
-    ///   expired, mismatched or used.
+    /// - Parameter hasEnded: Whether the codes match, but their sign-in failed or their session has ended. If false,
+    ///   the codes are unknown, unfinished, expired, mismatched or replayed.
     private func refuse(
         _ reason: Reason,
         _ request: EndpointRequest,

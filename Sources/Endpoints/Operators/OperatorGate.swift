@@ -132,7 +132,7 @@ package struct OperatorGate: Sendable {
             try await self.tries?.count([RateBucket(Self.recorded, address)], or: reason)
             self.recordRefusal(reason, nil, act, request)
         } catch {
-            // Another refused call was recorded within the last minute.
+            // A refused call was recorded within the last minute, or the store cannot count.
         }
     }
 

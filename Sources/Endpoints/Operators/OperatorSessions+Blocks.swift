@@ -72,7 +72,7 @@ extension OperatorSessions {
 
     /// Returns the end and the note in the body, which may be empty.
     ///
-    /// - Throws: `request.parameters` for any other body, and for an end that has passed.
+    /// - Throws: `request.parameters` for a malformed body, other members, and an end that has passed.
     private func terms(_ request: EndpointRequest) throws(NotDone) -> (until: UnixTime?, note: String?) {
         guard !request.body.isEmpty else { return (nil, nil) }
         var (until, note): (UnixTime?, String?)

@@ -109,7 +109,8 @@ package struct OperatorSessions: Sendable {
     }
 
     /// Returns the user with this id at the requested provider. If the request names none, it is the only provider, the
-    /// provider with whose name the id begins, or `default`. `nil` if the name is unknown or repeated.
+    /// provider with whose name the id begins, or `default`. `nil` if the id is empty, or if the name is unknown or
+    /// repeated.
     func user(_ id: String, _ request: EndpointRequest) -> User? {
         let (names, known) = (request.parameters("provider"), self.providers())
         guard names.count <= 1, !id.isEmpty else { return nil }

@@ -72,8 +72,8 @@ package enum SCIMBody {
         }
     }
 
-    /// Sets an attribute, or ignores it unless it may mean `active`. The two names stay if they are removed: a
-    /// deactivation in the same body must not fail for that reason.
+    /// Sets an attribute, or ignores it unless it may mean `active`. `userName` and `externalId` stay if they are
+    /// removed: a deactivation in the same body must not fail for that reason.
     private static func set(
         _ name: String,
         _ value: JSONValue,

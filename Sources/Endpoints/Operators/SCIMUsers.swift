@@ -8,7 +8,7 @@ import Vocabulary
 /// GET                 /scim/v2/Users          all users, or with filter= the one with a userName or externalId
 /// POST                /scim/v2/Users          creates a user
 /// GET, PUT, PATCH     /scim/v2/Users/{id}
-/// DELETE              /scim/v2/Users/{id}     forgets a user, who stays blocked
+/// DELETE              /scim/v2/Users/{id}     forgets a user, and blocks the user
 /// GET                 /scim/v2/ServiceProviderConfig, /ResourceTypes[/User], /Schemas[/ID]
 /// ```
 ///

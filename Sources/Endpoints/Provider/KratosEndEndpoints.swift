@@ -5,7 +5,7 @@ package import SignOn
 import Vocabulary
 
 /// Kratos's endpoints that end sessions or report that a session has ended. The gateway passes requests and answers on
-/// unchanged. Before it answers, it ends what came from the sessions that Kratos ended, on every gateway: tokens,
+/// (`KratosRelay`). Before it answers, it ends what came from the sessions that Kratos ended, on every gateway: tokens,
 /// cookies, transferred sessions, unused transfer tokens and open streams.
 ///
 /// If the store cannot confirm the end, the answer is 503. Kratos refuses the app's retry, because the session is gone.

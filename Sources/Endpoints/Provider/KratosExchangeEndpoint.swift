@@ -6,8 +6,8 @@ package import SignOn
 import Vocabulary
 
 /// `GET /sessions/token-exchange`, passed on to Kratos. Kratos itself returns the session to anyone with the two codes,
-/// any number of times. The gateway passes the session on once. For 30 seconds, the same device can get it again,
-/// because the answer may have been lost.
+/// any number of times. The gateway passes the session on once. For 30 seconds, a client at the same address can get it
+/// again, because the answer may have been lost.
 package struct KratosExchangeEndpoint: Sendable {
     private let kratos: KratosProvider
     private let claims: ExchangeClaims

@@ -74,7 +74,7 @@ package struct ClientAssertions: Sendable {
             throw OAuthError(NotDone(asking: error))
         }
         guard isFirst else { throw .invalidClient(challenges: false) }
-        // If the store has lost its memory since then, the assertion may have been used before.
+        // If the store has lost its memory since `memory` was read, the assertion may have been used before.
         guard self.onces.onceMemory.epoch == memory.epoch else { throw OAuthError(.storeUnavailable) }
     }
 

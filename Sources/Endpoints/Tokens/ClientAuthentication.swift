@@ -53,7 +53,7 @@ package struct ClientAuthentication: Sendable {
 
     /// Returns the client that sent the request.
     ///
-    /// - Throws: `invalid_client`, `invalid_request` if the client identifies itself in two ways, or
+    /// - Throws: `invalid_client`, `invalid_request` for malformed parameters or two methods of authentication, or
     ///   `temporarily_unavailable` if the store cannot say whether an assertion was presented before.
     private func authenticate(
         _ request: EndpointRequest,

@@ -44,8 +44,8 @@ package struct OAuthError: Error, Sendable {
     package let reason: Reason
     /// The `error` member.
     package let code: Code
-    /// The `error_description` member: a fixed sentence without quotes or backslashes (RFC 6749 5.2), or the operator's
-    /// text of a rule. It contains no part of the request.
+    /// The `error_description` member: a sentence of the gateway, or the operator's text of a rule. Of the request, it
+    /// contains at most the name of a parameter.
     package var description: String
     /// True if the client tried to authenticate with `Authorization`. The answer is then 401 with a challenge.
     package var challenges = false

@@ -68,7 +68,7 @@ extension TokenEndpoint {
             self.tokens.refuse(.socialExchanged, error.reason, by: requester)
             throw OAuthError(error)
         }
-        // "If you don't request specific scopes, all scopes defined for the audience will be returned."
+        // Auth0: "If you don't request specific scopes, all scopes defined for the audience will be returned."
         let wanted = try parameters.scopes() ?? ["openid", "profile", "email"] + (api?.scopes ?? [])
         let scopes = APIDirectory.granted(wanted, of: api, to: requester.client, hasRefresh: true)
         let profile: SocialProfile?

@@ -102,8 +102,8 @@ package struct TokenExchange: Sendable, Equatable {
 /// The audiences `urn:<host>:session_transfer`, and the hosts where their tokens are valid.
 ///
 /// SDKs write `<host>` with its port (React Native) or without (Swift, Android), in any letter case. Most SDKs name the
-/// host of their token endpoint, so a token for a host with a token endpoint is valid on every host. A token for
-/// another host is valid on this host only.
+/// host of their token endpoint, so a token for a host with a token endpoint is valid on every host. A token for a host
+/// without a token endpoint is valid on that host only.
 package struct TransferTargets: Sendable {
     /// The hosts on which a token is valid.
     package enum Target: Sendable, Equatable {

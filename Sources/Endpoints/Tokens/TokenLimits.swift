@@ -10,7 +10,8 @@ package struct TokenLimits: Sendable {
     /// The limit of one client from one address key. It protects the store from guessed secrets and from clients in a
     /// loop. It is high, because many users share the address of a carrier or server.
     private static let perClient = Self.perClient(isAwaited: false)
-    /// The limit of requests that failed to authenticate as the client they name. It is shared by all gateways.
+    /// The limit of requests that failed to authenticate as the client they name. Unlike `perClient`, it waits for the
+    /// counts of all gateways.
     private static let perUnprovenClient = Self.perClient(isAwaited: true)
     /// The limit of one address key for requests that name no client. It applies before the token is looked up.
     private static let perAddress = RateLimit(

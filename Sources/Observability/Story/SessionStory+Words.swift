@@ -91,8 +91,8 @@ extension SessionStory {
         return "It was refused at \(refused.time): \(reason.rawValue), \(Self.meaning(reason) ?? "")."
     }
 
-    /// Explains why a session was unknown at a request, from its idle and absolute lifetimes; `nil` if neither had
-    /// passed.
+    /// Explains why a session was unknown at a request, from its idle and absolute lifetimes; `nil` if neither is known
+    /// to have passed.
     private func guess(at refused: Line) -> String? {
         guard let now = UnixTime(rfc3339: refused.time) else { return nil }
         if let text = self.beginning?.detail("expires_at"), let end = UnixTime(rfc3339: text), now >= end {

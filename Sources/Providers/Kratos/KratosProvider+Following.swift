@@ -2,7 +2,8 @@ import Calls
 package import Sessions
 package import Vocabulary
 
-/// Asks Kratos about the users of its sessions while clients use what they got for a session token or cookie.
+/// Asks Kratos whether users still have access, while clients use what the gateway issued for a session token or cookie
+/// of Kratos.
 extension KratosProvider: RefreshingProvider {
     /// The shortest interval between two questions about a session, however short `provider.kratos.cache` is.
     private static let shortestInterval = Duration.seconds(1)

@@ -446,7 +446,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
 
     /// Passes on the answer that caused the retry, because the other server has not answered.
     ///
-    /// - Returns: False if there is no such answer, or if the session has ended meanwhile.
+    /// - Returns: False if there is no such answer, if its head is no longer accepted, or for `gateway.overloaded`
+    ///   (e.g. the session has ended).
     private func passKept(instead reason: Reason) -> Bool {
         guard self.facts.isRepeated, let kept = self.kept.take(), reason != .gatewayOverloaded else { return false }
         if self.record.trace != nil { self.attemptFailed(reason) }

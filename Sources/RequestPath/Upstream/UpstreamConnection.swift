@@ -4,7 +4,7 @@ import Vocabulary
 
 /// An HTTP/1 connection to an app, and its only stream. It carries one exchange at a time. It returns to the pool only
 /// if both messages are complete and no further byte has arrived (CVE-2026-71324). If bytes arrive before the next
-/// request is sent, the connection is closed, and the request uses another.
+/// request is sent, the connection is closed, and the request may use another.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -113,7 +113,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     /// Sends the head and the received part of the body, at the end of the turn that judged the request.
     @inline(__always)
     package func send() {
-        // Looking for bytes that arrived in this turn costs a system call.
+        // Looking for bytes that arrived in this turn costs a system call, so only doubtful connections are checked.
         if self.isDoubtful, self.phase == .head, !self.hasSent, self.stream.hasUnreadBytes {
             return self.refuseUnasked()
         }

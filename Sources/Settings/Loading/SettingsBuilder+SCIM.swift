@@ -28,7 +28,7 @@ extension SettingsBuilder {
         }
         let value = tree.pairs("match").first?.text ?? Self.ownID
         let trait = value == Self.ownID ? nil : value
-        // Sessions of a provider without a name are not found by a trait.
+        // Sessions of a provider without a name are not found by a trait, so only `sub` is allowed.
         let traits = named.settings.ownName == nil ? [] : named.settings.claimMapping?.traits.map(\.name)
         if let trait, let traits, !traits.contains(trait) {
             self.report(

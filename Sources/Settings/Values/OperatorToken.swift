@@ -9,7 +9,7 @@ package struct OperatorToken: Sendable, Equatable {
     package enum Scope: String, Sendable, CaseIterable {
         /// List the sessions of users, the limits and the clients.
         case read
-        /// End sessions and reset limits.
+        /// End sessions, reset limits, and list, set and lift blocks of users.
         case sessions
         /// Change the OAuth clients.
         case clients

@@ -8,7 +8,7 @@ package import Vocabulary
 /// Other modules read only this value, not the file, the environment or the flags. A reload replaces the whole value.
 package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
-    /// The listeners in `listen` that serve operators (`role: management`).
+    /// The listeners of the key `listen` that serve operators (`role: management`). The property `listen` lacks them.
     package var management: [ListenerSettings] = [] { didSet { self.reserveNames() } }
     /// The listener that redirects plain http to https; `nil` if there is no such listener.
     package var redirectListen: ListenerSettings?

@@ -38,15 +38,16 @@ package enum ProvisionedAttribute: String, Sendable, CaseIterable {
     }
 }
 
-/// A stored document with the users whose ids have one hash, and the names that have this hash. One document per user
-/// would make each write slower, because a store lists the documents of a collection by their names.
+/// A stored document with the users whose ids are hashed to one page, and the names that are hashed to it. One document
+/// per user would make each write slower, because a store lists the documents of a collection by their names.
 package struct ProvisioningPage: Document, Hashable {
     private static let version: UInt8 = 1
     package static var collection: String { "scim-users" }
     package static var sizeLimit: Int { 131_072 }
 
     package var users: [ProvisionedUser] = []
-    /// The ids of users by their names. They are only hints: the user says whether a name is the user's.
+    /// The ids of users by their names. They are only hints: `ProvisionedUser.names` decides whether a name is the
+    /// user's.
     package var ids: [String: String] = [:]
 
     package init() {}

@@ -5,7 +5,7 @@ import Vocabulary
 
 /// The users that providers have created by SCIM, in the store.
 ///
-/// The users of a provider and their names are distributed over pages by hashes, so that each act reads and writes a
+/// The users of a provider and their names are distributed over pages by hashes, so that a change reads and writes a
 /// few pages, whatever the number of users is.
 package final class ProvisionedUsers: DocumentReader, StoreCaller {
     /// The number of pages for each provider.
@@ -151,8 +151,8 @@ package final class ProvisionedUsers: DocumentReader, StoreCaller {
     /// Returns false: each act reads what it needs.
     package func reads(_ name: DocumentName) -> Bool { false }
 
-    /// Writes all pages again once a day while several secrets are in use, because the store names and seals a document
-    /// under the secret that was current when it was written.
+    /// Writes all pages again, at most once a day, while several secrets are accepted. Pages under an older secret
+    /// would be lost with that secret.
     package func readDocuments() async -> Bool {
         let now = self.clock.now()
         guard self.follower.maySeal(now) else { return true }

@@ -51,9 +51,9 @@ package struct Provisioning: Sendable {
         return user
     }
 
-    /// Creates or changes a user. A new user is active unless the request says otherwise, and may have been blocked
-    /// under an earlier entry. A request that sets `active` to false ends everything that the user has, even if the
-    /// user was inactive before, because an earlier request may have failed halfway.
+    /// Creates or changes a user. A new user is active unless the request says otherwise. Making a user active lifts a
+    /// block by SCIM, even from an earlier entry. A request that sets `active` to false ends everything that the user
+    /// has, even if the user was inactive before, because an earlier request may have failed halfway.
     ///
     /// - Parameter id: The user's id. `nil` to create a user.
     /// - Throws: `scim.unknown`; `scim.exists` if another user has one of the names; `scim.invalid` if a name is
@@ -97,7 +97,7 @@ package struct Provisioning: Sendable {
             // A later deactivation would not find sessions under the former name.
             if isNamed, let old { try await self.end(old.externalID, by: caller) }
             guard try await self.provisioned.replace(old, with: new, in: self.match.realm) else { continue }
-            // Blocks that were written after `blocks` was read belong to a deactivation that follows.
+            // Blocks that were written after `blocks` was read belong to a later deactivation, and stay.
             if !blocks.isEmpty {
                 try await self.users.records.blocks.reinstate(blocks, by: caller.name)
                 try caller.record(false, self.match.realm.subject(externalID))

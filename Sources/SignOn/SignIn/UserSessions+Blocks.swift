@@ -1,7 +1,7 @@
 import Sessions
 package import Vocabulary
 
-/// Blocks of users, as operators set and lift them.
+/// Blocks of users, as operators and SCIM set them, and operators lift them.
 extension UserSessions {
     /// Blocks a user, and ends all sessions and tokens of the user. A repeated call changes the block.
     ///
