@@ -89,7 +89,7 @@ def remembered() -> tuple[int, int]:
     def constant(name: str) -> int:
         return int(re.search(rf"static let {name} = (?:Duration\.seconds\()?([0-9_]+)", text)[1])
 
-    return constant("capacity") * (constant("mostGenerations") - 1), constant("span")
+    return constant("capacity") * (constant("maxGenerations") - 1), constant("span")
 
 
 # MARK: A fleet

@@ -93,9 +93,14 @@ package struct OAuthError: Error, Sendable {
     }
 
     /// Returns the refusal of a parameter that is missing, repeated, or of the wrong shape or value.
+    ///
+    /// - Parameter description: The sentence. The client chose the name of a parameter in it, so at most 200 characters
+    ///   are kept, and `?` replaces those that RFC 6749 5.2 forbids.
     package static func invalidRequest(_ description: String) -> OAuthError {
         var error = OAuthError(.oauthInvalidRequest)
-        error.description = description
+        error.description = String(
+            description.prefix(200).map { (" "..."~").contains($0) && $0 != "\"" && $0 != "\\" ? $0 : "?" }
+        )
         return error
     }
 

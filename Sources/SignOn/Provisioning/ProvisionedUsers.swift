@@ -51,7 +51,7 @@ package final class ProvisionedUsers: DocumentReader, StoreCaller {
 
     // MARK: Changing
 
-    /// Writes `new` in place of `old`. `nil` means that the user is created or removed.
+    /// Writes `new` instead of `old`. `nil` means that the user is created or removed.
     ///
     /// - Returns: False if `old` is no longer stored.
     /// - Throws: `scim.exists` if another user has one of the names; `store.full`.
