@@ -13,15 +13,15 @@ package struct AuditEvent: Sendable {
         ///
         /// - Codes: `fsa`, `fdelsa`.
         case authorizationRefused = "authorization.refused"
-        /// A session or token was presented from another device than the one it is bound to. With `dry_run` it was
-        /// accepted.
+        /// A session or token was presented from another device than the one it is bound to. With `dry_run`, it was not
+        /// rejected for that.
         ///
-        /// - Codes: `w`, or none in a dry run.
+        /// - Codes: `w`, or none.
         case bindingMismatch = "binding.mismatch"
         /// An operator changed a client at run time. The call is recorded as `operator.acted`.
         case clientChanged = "client.changed"
-        /// A client could not be notified of the end of a session: it refused the logout token or did not answer. The
-        /// client's own session may continue.
+        /// A client was not notified of the end of a session: it refused the logout token or did not answer, or the
+        /// gateway dropped the token. The client's own session may continue.
         ///
         /// - Codes: `w`.
         case clientLogoutFailed = "client.logout_failed"
@@ -35,7 +35,7 @@ package struct AuditEvent: Sendable {
         case configReloadFailed = "config.reload_failed"
         /// A host with the user's session issued a ticket for another host.
         case hostTicketIssued = "host_ticket.issued"
-        /// A ticket between hosts was rejected.
+        /// A ticket between hosts, or a request for one, was rejected.
         ///
         /// - Codes: `w`.
         case hostTicketRefused = "host_ticket.refused"
@@ -51,7 +51,7 @@ package struct AuditEvent: Sendable {
         ///
         /// - Codes: `fertft`, `fecte`.
         case refreshTokenReplayed = "refresh_token.replayed"
-        /// A rule in dry run would have denied the act that the next line records.
+        /// A rule in dry run would have denied an act, such as a sign-in.
         case ruleDryRun = "rule.dry_run"
         /// Other sessions and tokens ended together with the session of this event.
         case sessionCascaded = "session.cascaded"
@@ -59,14 +59,15 @@ package struct AuditEvent: Sendable {
         ///
         /// - Codes: `s`, `ssa`.
         case sessionCreated = "session.created"
-        /// A request with a session was rejected as a possible attack: it came from another site, or had two session
-        /// cookies.
+        /// A request was rejected as a possible attack: for example, it came from another site, had two session
+        /// cookies, or lacked the session's proof.
         ///
         /// - Codes: `w`.
         case sessionDenied = "session.denied"
-        /// A session ended: by its user, an operator, the provider, a change of the user list, or its lifetime.
+        /// A session ended: by its user, a sign-in above the session limit, an operator, the provider, a change of the
+        /// user list, or its lifetime.
         ///
-        /// - Codes: `slo`, or none if nobody signed out.
+        /// - Codes: `slo`, or none if its lifetime or a change of the user list ended it.
         case sessionEnded = "session.ended"
         /// The provider's answer to a renewal was lost, and its new tokens with it. The session continues.
         ///
@@ -94,12 +95,11 @@ package struct AuditEvent: Sendable {
         case storeWritesRefused = "store.writes_refused"
         /// A primary of Redis accepts writes again.
         case storeWritesTaken = "store.writes_taken"
-        /// A client got tokens for a code, a refresh token, another token, or a credential from a social provider's
-        /// kit.
+        /// A client got tokens for a code, a refresh token, another token, or a social provider's credential.
         ///
         /// - Codes: `seacft`, `sdeleacft`, `sertft`, `secte`, `sens`.
         case tokenIssued = "token.issued"
-        /// A client got no tokens.
+        /// A client got no tokens, or could not revoke a token.
         ///
         /// - Codes: `feacft`, `fdeleacft`, `fertft`, `fecte`, `fens`, or none for a revocation.
         case tokenRefused = "token.refused"
@@ -107,9 +107,9 @@ package struct AuditEvent: Sendable {
         ///
         /// - Codes: `srrt`.
         case tokenRevoked = "token.revoked"
-        /// A page asks the user whether a link's token may sign them in. The token is not used up yet.
+        /// A page asks the user whether a token may sign them in. The token is not used up yet.
         case transferTokenAsked = "transfer_token.asked"
-        /// A session-transfer token signed a browser in and is used up.
+        /// A session-transfer token was used up. The browser has a session of its user.
         ///
         /// - Codes: `s`, `ssa`, `sdel`.
         case transferTokenConsumed = "transfer_token.consumed"
@@ -127,7 +127,7 @@ package struct AuditEvent: Sendable {
         case transferTokenRejected = "transfer_token.rejected"
         /// A browser repeated the navigation that had used its token. The session continues.
         case transferTokenRepeated = "transfer_token.repeated"
-        /// A used token was presented again from another place, possibly by a thief.
+        /// A used token was presented again, possibly by a thief.
         ///
         /// - Codes: `w`.
         case transferTokenReplayed = "transfer_token.replayed"

@@ -22,12 +22,13 @@ package struct AuditStream: Sendable {
         self.clock = clock
     }
 
-    /// Records an act that is about to happen. Never waits.
+    /// Records an event. Never waits.
     ///
     /// Events that any client can cause may fill only half of the queue. A flood of rejections therefore cannot block
     /// acts such as sign-ins.
     ///
-    /// - Returns: False if the event does not fit and the policy is `refuse`. The caller must then reject the act.
+    /// - Returns: False if the event does not fit and the policy is `refuse`. The caller must then reject the act,
+    ///   unless it has happened or ends a session.
     @discardableResult
     package func emit(_ event: AuditEvent) -> Bool {
         guard let queue = self.queue else { return true }

@@ -97,7 +97,7 @@ package enum MetricNames {
     )
     package static let handoffRedeemed = MetricFamily.counter(
         "sallyport_handoff_redeemed_total{transport}",
-        "Session-transfer tokens used up by a sign-in, by transport (cookie, query)."
+        "Session-transfer tokens accepted and used up, by transport (cookie, query)."
     )
     package static let handoffRejected = MetricFamily.counter(
         "sallyport_handoff_rejected_total{reason}",
@@ -106,7 +106,7 @@ package enum MetricNames {
     )
     package static let handoffAge = MetricFamily.histogram(
         "sallyport_handoff_age_seconds",
-        "Time from the mint of a session-transfer token to the sign-in that used it up."
+        "Time from the mint of a session-transfer token until it was accepted and used up."
     )
     /// The bounds of `handoffAge` in seconds. Tokens expire after a minute by default, and after five at most.
     package static let handoffAgeBuckets: [Double] = [0.25, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 120, 300]
@@ -120,7 +120,7 @@ package enum MetricNames {
     )
     package static let bindingWouldReject = MetricFamily.counter(
         "sallyport_binding_would_reject_total{mode,source}",
-        "Requests from another device that were only accepted because the binding is a dry run, by mode and source (token, session)."
+        "Requests from another device that the binding did not reject because it is a dry run, by mode and source (token, session)."
     )
     package static let clientChanges = MetricFamily.counter(
         "sallyport_client_changes_total{act,result}",

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The state of a `MetricsRegistry`: the families with their series, and the values counted off the loops.
+/// The state of a `MetricsRegistry`: the families with their series, and the values that are not in a loop's shard.
 struct MetricsState {
     /// Where the values of a series come from.
     enum Source {
@@ -36,7 +36,7 @@ struct MetricsState {
     /// The bounds of all histograms in nanoseconds.
     private(set) var bounds: [Int64] = []
     private(set) var slotCount = 0
-    /// The values counted off the loops, by slot.
+    /// The values that are not in a loop's shard, by slot.
     var values: [Int: UInt64] = [:]
     var shards: [(loop: any EventLoop, shard: NIOLoopBound<MetricsShard>)] = []
 

@@ -11,7 +11,8 @@ import Vocabulary
 ///             │          └ new streams are refused; the connection ends with the last stream
 ///             └ the client is asked to open no more streams; those that it has sent already are served
 /// ```
-/// A connection may close at once in every state. Everything here runs on the connection's loop.
+/// From every state, a connection may go straight to `lingering` or `closed`. Everything here runs on the connection's
+/// loop.
 package final class HTTP2Connection {
     enum Phase {
         case open
@@ -68,7 +69,7 @@ package final class HTTP2Connection {
     var queuedBytes = 0
     /// The number of streams with a wide window.
     var wideCount = 0
-    /// True if the client has read some of an answer, so that a blocked stream may continue.
+    /// True if blocked streams are to be tried again.
     var hasRelieved = false
     package var listIndex = -1
 
@@ -233,7 +234,7 @@ package final class HTTP2Connection {
 
     func fieldsSent() { self.budget.fieldsSent() }
 
-    /// Called when a stream is reset, just before it closes.
+    /// Called when a reset has been sent, just before the stream closes.
     func resetSent(on id: Int32, _ code: UInt32) { self.session?.stream(id)?.resetSent(code) }
 
     func streamOutputEnds(_ id: Int32) { self.session?.stream(id)?.outputEnded() }
@@ -319,7 +320,8 @@ package final class HTTP2Connection {
         return false
     }
 
-    /// Ends the connection of a client that has exceeded a limit, after a moment to read the error.
+    /// Ends the connection of a client that has exceeded a limit or broken the protocol, after a moment to read the
+    /// error.
     private func end(_ excess: HTTP2Excess) {
         guard !self.isEnding else { return }
         self.count(excess)
@@ -397,7 +399,7 @@ extension HTTP2Connection: TurnEndSender {
         self.sendOutput()
         guard !self.isEnding, let session = self.session else { return }
         if self.hasRelieved {
-            // While the queue is full, only streams without queued bytes can continue.
+            // While the queue is full, some streams stay blocked. They are tried again at the next send.
             self.hasRelieved = !self.hasRoom
             for stream in self.streams { stream.relieve() }
         }
@@ -409,7 +411,7 @@ extension HTTP2Connection: TurnEndSender {
         }
     }
 
-    /// Sends frames until the socket accepts no more.
+    /// Sends the queued frames as far as the socket accepts them.
     private func sendOutput() {
         guard let session = self.session else { return }
         var output = self.scratch.takeOutput()

@@ -82,7 +82,7 @@ package struct HTTP2RequestHead {
         case .line: self.appendLine(name, value)
         case .cookie: self.appendCrumb(value)
         case .host:
-            // Readers could choose different hosts.
+            // Of several `Host` fields, readers could choose different ones.
             guard self.host == nil else { return self.refuse(.requestHost) }
             self.host = self.keep(value)
         case .nothing: break

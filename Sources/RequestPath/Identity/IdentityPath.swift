@@ -89,7 +89,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the certificate's value. `nil` if the certificate lacks it or the path leads to a value of the session.
+    /// Returns the certificate's value. `nil` if it has no subject or the path leads elsewhere.
     func value(of certificate: ClientCertificate) -> JSONValue? {
         switch self.place {
         case .certificateHash: .string(certificate.sha256.hexadecimal)
@@ -99,7 +99,8 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the session's value. `nil` if the session lacks it or the path leads to a token or a certificate value.
+    /// Returns the session's value; `[]` for empty `methods` and `scopes`. `nil` if the session lacks another value or
+    /// the path leads to a token or a certificate value.
     package func value(of session: Session) -> JSONValue? {
         switch self.place {
         case .subject: .string(session.identity.id)

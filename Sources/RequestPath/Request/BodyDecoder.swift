@@ -38,7 +38,7 @@ package struct BodyDecoder {
         return false
     }
 
-    /// Whether the body ends when the connection or the HTTP/2 stream ends.
+    /// Whether the body ends when the connection ends.
     package var endsWithConnection: Bool {
         if case .untilClose = self.state { return true }
         return false

@@ -29,7 +29,7 @@ package struct Requester: Hashable, Sendable {
 }
 
 /// The numbers of requests in flight to an app on one loop, by address and by session. No session may exceed its share
-/// (`ShareRule`) of the app's streams, and an address only for sessions with few requests (`isCrowdedOut`).
+/// (`ShareRule`) of the app's streams. An address may, but only for sessions with few requests (`isCrowdedOut`).
 ///
 /// Requests are counted only while enough are in flight that a client could exceed its share (`begin`, `stop`).
 package struct ClientShares: Sendable {
@@ -112,7 +112,7 @@ package struct ClientShares: Sendable {
         }
     }
 
-    /// Returns the number of this client's requests in flight.
+    /// Returns the number of this client's counted requests; 0 for `unknown`.
     package func count(of client: Requester.Client) -> Int {
         switch client {
         case .address(let address): self.addresses.count(of: address)
@@ -121,6 +121,6 @@ package struct ClientShares: Sendable {
         }
     }
 
-    /// Returns the number of requests in flight of the requester's session. 0 if it has no session.
+    /// Returns the number of counted requests of the requester's session; 0 if it has none.
     package func count(ofSession requester: Requester) -> Int { self.sessions.count(of: requester.session) }
 }

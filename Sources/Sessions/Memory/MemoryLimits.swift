@@ -34,7 +34,8 @@ final class Places: Sendable {
 
 /// The limits of one memory store, which its shards share.
 final class MemoryLimits: Sendable {
-    /// The minimum time for which an end is remembered. A write that was judged before the end comes within this time.
+    /// The minimum time for which the end of a lineage or subject is remembered. A write that was decided before the
+    /// end arrives within this time, while the store still knows of the end.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places
@@ -43,7 +44,7 @@ final class MemoryLimits: Sendable {
     let markers: Places
     /// The places of replaceable records. Their limit is that of sessions.
     let replaceables: Places
-    /// The places of ids that were presented once. Their limit is that of markers.
+    /// The places of ids that must not be presented again, such as `jti`. Their limit is that of markers.
     let onces: Places
     /// The places of ends that are remembered for longer than `leastMemory`.
     let ends: Places
@@ -61,10 +62,10 @@ final class MemoryLimits: Sendable {
         self.versions.add(1, ordering: .relaxed).newValue
     }
 
-    /// Returns the time until which an end at `now` is remembered, and whether it holds a place until then.
+    /// Returns until when an end at `now` is remembered, and whether it holds a place until then. Without a free place,
+    /// it is remembered for `leastMemory`.
     ///
-    /// An end never fails: without a free place, it is remembered for `leastMemory`. This suffices to reject writes
-    /// that were judged before the end. The end itself deletes the records.
+    /// - Parameter bornUntil: With a place, the end is remembered at least until then.
     func memoryOfEnd(at now: UnixTime, bornUntil: UnixTime) -> (until: UnixTime, holdsPlace: Bool) {
         guard self.ends.take() else { return (now.advanced(by: Self.leastMemory), false) }
         return (max(bornUntil, now.advanced(by: SingleUse.markerLife)), true)

@@ -206,7 +206,7 @@ struct MemoryRecords {
 
     // MARK: Expiry
 
-    /// Removes expired records. Looks at up to `limit` deadlines. Returns false if no more records are due.
+    /// Removes expired records. Looks at up to `limit` deadlines. Returns true if more may be due.
     @discardableResult
     mutating func collect(at now: UnixTime, limit: Int) -> Bool {
         var left = limit

@@ -26,7 +26,8 @@ extension MemoryStore {
     /// The maximum number of places that one page looks at, so that a shard is locked for a short time only.
     private static let looksPerPage: Int32 = 2048
 
-    /// Returns a page of sessions. The position is a shard and a place in it. The next page has lower places.
+    /// Returns a page of sessions. The position is a shard and a place in it. The next page has lower places, or is
+    /// in the next shard.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let numbers = place?.numbers ?? [0, .max]
         guard numbers.count == 2, let number = Int(exactly: numbers[0]), self.shards.indices.contains(number) else {

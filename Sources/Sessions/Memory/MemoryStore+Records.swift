@@ -50,7 +50,7 @@ extension MemoryStore {
     }
 
     package func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        // This store loses no markers, so nothing has to be confirmed.
+        // This store loses no markers, so a look-up confirms the marker.
         let now = self.clock.now()
         return self.answer(on: loop) {
             guard self.shard(of: key.lineage).records.withLock({ $0.marker(key, at: now) }) == marker else {

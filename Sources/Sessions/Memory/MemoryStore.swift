@@ -41,7 +41,8 @@ package final class MemoryStore: RecordStore {
     ///
     /// - Parameters:
     ///   - maxSessions: The maximum number of sessions, and of replaceable records.
-    ///   - maxMarkers: The maximum number of single-use records and markers together, and of presented ids.
+    ///   - maxMarkers: The maximum number of single-use records and markers together, of presented ids, and of ends
+    ///     that hold a place.
     ///   - longestSession: The longest lifetime of a session. A token may be from the previous process for this time.
     ///   - lapsed: Called with each session that has expired or idled out, within one interval of `sweep`.
     package init(
@@ -77,7 +78,8 @@ package final class MemoryStore: RecordStore {
     /// The maximum number of single-use records and markers.
     package var markerLimit: Int { self.limits.markers.limit }
 
-    /// Removes all expired records. Should run every minute, not on an event loop.
+    /// Removes all expired records. Some expired ids and ends of subjects may remain until the next call. Should run
+    /// every minute, not on an event loop.
     package func sweep() {
         while self.collect() {}
     }
@@ -175,7 +177,7 @@ package final class MemoryStore: RecordStore {
     // MARK: Steps
 
     func shard(of lineage: Lineage) -> Shard {
-        // `Hasher` is seeded per process, so clients cannot choose tags of one shard.
+        // `Hasher` is seeded per process, so clients cannot choose lineages of one shard.
         self.shards[Int(UInt(bitPattern: lineage.hashValue) % UInt(self.shards.count))]
     }
 

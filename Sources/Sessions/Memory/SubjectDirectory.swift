@@ -73,7 +73,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Extends the memory of an end to the expiry of the last session that it ended.
+    /// Extends the memory of an end that holds a place to the latest expiry of the records that it ended.
     func remember(_ subject: String, _ epoch: UInt64, until: UnixTime) {
         self.shard(of: subject).part.withLock { part in
             guard var entry = part.entries[subject], entry.epoch == epoch, let memory = entry.remembered,

@@ -15,7 +15,8 @@ struct SettingsDecoder {
         self.elsewhere = elsewhere
     }
 
-    /// Reads the file as a mapping with the keys of `section`. A value with a problem becomes `invalid`.
+    /// Reads the file as a mapping with the keys of `section`. A key without a readable value becomes
+    /// `invalid`.
     mutating func tree(of section: Section) -> SettingsTree {
         guard let root = self.document.root, !root.isNull else {
             return SettingsTree(origin: .file(path: self.document.path, line: 1, column: 1))

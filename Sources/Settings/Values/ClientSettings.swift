@@ -12,7 +12,7 @@ package struct ClientSettings: Sendable, Equatable {
     /// The only allowed authentication method; `nil` for every method for which the client has a secret or key.
     package var authenticationMethod: ClientAuthenticationMethod?
     package var grantTypes: Set<GrantType> = Set(GrantType.usual)
-    /// The URIs to which users may be redirected with a code.
+    /// The URIs to which `/authorize` may redirect users with its answer.
     package var callbacks: [RedirectURI] = []
     /// The web origins that may call the endpoints (CORS) and get answers by `web_message`.
     package var allowedOrigins: [String] = []

@@ -5,8 +5,9 @@ package struct ExchangeSettings: Sendable, Equatable {
     package enum Dialect: String, Sendable, CaseIterable, SettingWord {
         /// The protocol that Kratos implements.
         case current
-        /// The protocol of older Kratos documentation. Every flow has a code, and an exchange may be repeated. The
-        /// browser's URL has the parameter `return_to`, and its code is named `code` and `return_to_code`.
+        /// The protocol of older Kratos documentation. Every flow has a code, and any client with both codes may repeat
+        /// an exchange. The app may add `return_to` to the URL that it opens in the browser. The browser brings the
+        /// code back in two parameters, `code` and `return_to_code`.
         case documented
     }
 
@@ -27,7 +28,8 @@ package struct ExchangeSettings: Sendable, Equatable {
     package var providers: [Choice] = []
     /// Whether `exchange.providers` is written. If not, the choices follow from the providers.
     var namesProviders = false
-    /// On hosts with several providers: the choices that lead straight to the provider of this name.
+    /// On hosts with several providers: provider names. A choice whose id is one of them leads straight to that
+    /// provider.
     package var directChoices: [String] = []
     package var allowedOrigins: [String] = []
     package var dialect = Dialect.current

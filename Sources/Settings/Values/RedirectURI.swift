@@ -87,7 +87,7 @@ package struct RedirectURI: Sendable, Hashable {
             && UInt16(text) != nil
     }
 
-    /// Returns the authority without its port; `nil` if the port is not a number.
+    /// Returns the authority without its port; `nil` if the host or port is invalid.
     private static func host(_ authority: Substring) -> Substring? {
         let end: Substring.Index
         if authority.hasPrefix("[") {

@@ -77,6 +77,7 @@ package struct SessionSettings: Sendable, Equatable {
     package static let accountCookieLabel = "account"
 
     /// Whether a cookie belongs to the gateway: its name is the session cookie's name, or that name followed by `-`.
+    /// Over plain HTTP, the names have no prefix (`CookieScope.name`).
     package func isOwnCookie(_ name: String) -> Bool {
         [self.cookieName, CookieScope.plain.name(self.cookieName)].contains {
             name == $0 || name.hasPrefix("\($0)-")

@@ -22,7 +22,7 @@ package struct SignInHosts: Sendable {
     private let hosts: [String: Host]
     /// The wildcard hosts, each with its settings.
     private let wildcards: [(host: Host, settings: HostSettings)]
-    /// The hosts with endpoints, in the order of the settings.
+    /// The hosts with endpoints, except wildcards, in the order of the settings.
     private let signInHosts: [Host]
 
     package init(_ hosts: [HostSettings]) {

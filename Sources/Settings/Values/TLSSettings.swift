@@ -253,6 +253,6 @@ package struct CertificateFacts: Sendable, Equatable {
         return "*" + host[dot...]
     }
 
-    /// Returns the days until the certificate expires, rounded down.
+    /// Returns the days until the certificate expires, rounded toward 0.
     package func daysLeft(at now: UnixTime) -> Int { Int((self.until.seconds - now.seconds) / 86_400) }
 }
