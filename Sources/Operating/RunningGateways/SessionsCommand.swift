@@ -56,7 +56,7 @@ struct SessionsCommand: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the sessions of one user or of all users, the latest first."
+            abstract: "Show the sessions of one user, the latest first, or of all users."
         )
 
         @OptionGroup var choice: Choice
