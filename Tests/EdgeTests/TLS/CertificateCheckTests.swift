@@ -157,7 +157,7 @@ import Testing
             ("own.pem", "indented.key", ["key_file", "left margin"]),
             ("own.pem", "der.key", ["key_file", "openssl pkey -inform DER"]),
             ("own.pem", "shared.key", ["key_file", "a public key"]),
-            ("other.pem", "other.key", ["public_url", "the certificates are for other.example"]),
+            ("other.pem", "other.key", ["public_url", "found certificates for other.example"]),
         ] {
             let (status, output) = try self.check(certificates, "{certificate_file: \(certificate), key_file: \(key)}")
             #expect(status == 1, "\(certificate), \(key): \(output)")
