@@ -102,7 +102,10 @@ package enum Servers {
         package func stop() {
             guard self.process.isRunning else { return }
             self.process.terminate()
-            if !eventually(within: 5, { !self.process.isRunning }) { kill(self.process.processIdentifier, SIGKILL) }
+            guard !eventually(within: 5, { !self.process.isRunning }) else { return }
+            kill(self.process.processIdentifier, SIGKILL)
+            // A dying process still accepts connections.
+            _ = eventually(within: 5) { !self.process.isRunning }
         }
     }
 
