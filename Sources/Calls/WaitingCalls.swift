@@ -26,7 +26,7 @@ struct WaitingCalls {
             self.lines[client, default: []].prepend(call)
         }
 
-        /// Removes and returns the next call that `admits` accepts; `nil` if there is none.
+        /// Removes and returns the next call that `admits` accepts; `nil` if no call can begin.
         mutating func popFirst(where admits: (CallExchange) -> Bool) -> CallExchange? {
             for _ in 0..<self.turns.count {
                 guard let client = self.turns.popFirst() else { return nil }
@@ -86,7 +86,7 @@ struct WaitingCalls {
         if call.caller.isRequest { self.requests.prepend(call) } else { self.signIns.prepend(call) }
     }
 
-    /// Removes and returns the next call that may use a connection; `nil` if there is none.
+    /// Removes and returns the next call that may use a connection; `nil` if no call can begin.
     mutating func popFirst() -> CallExchange? {
         let limit = self.limit
         let admits = { (call: CallExchange) in call.isSeated || limit.admits(call.caller) }

@@ -24,7 +24,7 @@ struct KeptCookies: Sendable {
     /// A readable value of a cookie.
     struct Kept {
         let begunAt: UnixTime
-        /// Returns a shorter value. `nil` if there is none.
+        /// Returns a shorter value. `nil` if the value cannot be shortened.
         let shortened: () -> Secret?
     }
 

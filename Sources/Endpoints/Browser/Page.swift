@@ -364,7 +364,7 @@ enum Page {
     ///
     /// - Parameters:
     ///   - account: The name of the account that the token signs in.
-    ///   - actor: The actor who acts for the user. `nil` if there is none.
+    ///   - actor: The actor who acts for the user. `nil` if nobody does.
     ///   - proof: The value that the form sends back.
     ///   - elsewhere: The URL of the wanted page, for a user who does not want the account.
     static func confirmHandoff(

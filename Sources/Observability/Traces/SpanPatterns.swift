@@ -91,7 +91,7 @@ package final class SpanPatterns {
         self.kept.deallocate()
     }
 
-    /// Returns the cached pattern; `nil` if there is none. A pattern is valid until `make` is called.
+    /// Returns the cached pattern; `nil` if no pattern is cached. A pattern is valid until `make` is called.
     @inlinable @inline(__always)
     package func find(_ likeness: SpanPatternKey) -> SpanPattern? {
         let kept = self.kept + likeness.place

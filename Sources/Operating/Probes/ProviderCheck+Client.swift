@@ -81,7 +81,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Recognizes a refusal in a page or URL, by phrases of common providers; `nil` if there is none.
+    /// Recognizes a refusal in a page or URL, by phrases of common providers; `nil` if no phrase occurs.
     private static func refusal(in text: String) -> Refusal? {
         let text = text.lowercased()
         let redirect = [

@@ -2,7 +2,7 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Asks every sentinel for the primary's address. Returns the most frequent answer; `nil` if there is none.
+    /// Asks every sentinel for the primary's address. Returns the most frequent answer; `nil` if no sentinel answers.
     func check(_ sentinels: RedisConfiguration.Sentinels) async -> (verdicts: [Verdict], primary: RedisEndpoint?) {
         var verdicts: [Verdict] = []
         var named: [RedisEndpoint] = []

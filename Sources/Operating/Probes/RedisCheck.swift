@@ -61,7 +61,7 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Returns the errors that keep the gateway from using the primaries. Empty if there are none.
+    /// Returns the errors that keep the gateway from using the primaries. Empty if the gateway can use them.
     package func obstacles() async -> [Verdict] {
         let (found, primaries) = await self.primaries()
         var verdicts = self.judgeFiles() + found
