@@ -125,6 +125,11 @@ struct FollowedApp {
     }
 }
 
+// A test that fails prints its values, and these have tokens and cookies.
+extension FollowedApp: CustomTestStringConvertible {
+    var testDescription: String { "the app at \(self.origin)" }
+}
+
 /// Native apps whose users are disabled at a provider that others have made.
 @Suite("Apps that follow providers of others", .blocking) struct FollowedAppTests {
     private func with(
@@ -157,7 +162,8 @@ struct FollowedApp {
         }
         for part in [FollowedApp.Part.refresh, .mint] {
             let answer = try app.use(part)
-            #expect(answer.text.contains(#""invalid_grant""#), "\(part): \(answer.lines) \(answer.text)")
+            let isRefused = answer.text.contains(#""invalid_grant""#)
+            #expect(isRefused, "\(part): \(answer.status)")
         }
         #expect(try !app.signsIn(transferToken))
         let ends = gateway.output.split(separator: "\n").filter { $0.contains(#""reason":"session.provider_ended""#) }
